@@ -22,7 +22,7 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel stops one run, by name, ID or PID, as by SIGTERM, and returns when it is gone" {
+@test "--cancel stops one run by SIGTERM, found by name, ID or PID, and returns when the run is gone" {
 	begin other -- escape fork setsid
 	other=("$front" "$ready" "$id")
 	begin job -k 100ms -- escape fork setsid stubborn
@@ -41,7 +41,7 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "--cancel of no run is 1, and a name of several runs stops none" {
+@test "--cancel gives 1 if there is no such run, and stops none if the name fits several runs" {
 	begin job -- sigcount
 	first=$front first_id=$id
 	begin job -- sigcount
@@ -64,7 +64,7 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same" {
+@test "--cancel also ends a run that ignores SIGTERM, is stopped, or waits for a lock" {
 	begin never -k never -- escape fork setsid stubborn
 	never=("$front" "$ready")
 	"$WDRUN" --cancel=never 3>&- &
@@ -98,7 +98,7 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
+@test "--cancel ends the processes of a run whose watchers were killed, and spares a process that got a watcher's PID" {
 	orphan --name=job -- escape fork setsid stubborn
 	cancel 0 job
 	is_dead "$ready"

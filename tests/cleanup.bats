@@ -39,7 +39,7 @@ leaves() {
 }
 
 # bats test_tags=smoke
-@test "the locks that a script leaves are removed however it ends, and its status stands" {
+@test "--cleanup removes the locks that a script leaves, however the script ends, and keeps its status" {
 	ends 0 sh -c "$script"
 	both_are_there
 	rm -r ./*.lock
@@ -69,7 +69,7 @@ leaves() {
 	[ ! -s err ]
 }
 
-@test "files are found under any name, in any order, and however often they are named" {
+@test "--cleanup removes a file under any of its names, in any order, and however often it is named" {
 	mkdir place # it is there before
 	ends 0 -c "$PWD/pid.lock" -c ./dir.lock -c place/../place/lock -c place \
 		-c d -c d/pid -c e/pid -c e -c ./e sh -c "$script"'mkdir d e
@@ -80,7 +80,7 @@ leaves() {
 	[ -d place ]
 }
 
-@test "a living process's lock stays, a dead one's goes; what has no PID goes if the run made it" {
+@test "the lock of a living process stays, that of a dead one goes; a file without a PID goes if the run made it" {
 	hold sigcount # a process outside of all runs
 	echo "$held_by" >lock
 	leaves true
@@ -123,7 +123,7 @@ leaves() {
 	[ -s lock/pid ]
 }
 
-@test "a text that begins with a living PID, or has it as JSON, has an owner; a dead PID is none" {
+@test "a file stays if it begins with the PID of a living process, or has it as JSON; with a dead PID it goes" {
 	for text in '%d host' '%d\nhost' '{"pid": %d, "host": "here"}' '{"pid":%d}'; do
 		# shellcheck disable=SC2059 # it is a format
 		printf "$text\n" "$$" >living
@@ -153,7 +153,7 @@ time.sleep(100)'
 }
 
 # bats test_tags=slow
-@test "where a file system gives no time of birth, what was there before stays, what was made goes" {
+@test "if a file system gives no time of birth, a file from before the run stays, and one that the run made goes" {
 	need_mounts
 	mkdir mounted
 	complete unshare --mount bash -c '
@@ -171,7 +171,7 @@ time.sleep(100)'
 	has_message --cleanup lock
 }
 
-@test "links, what they lead to, FIFOs, devices and another user's file stay" {
+@test "links, the files that they lead to, FIFOs, devices and another user's file stay" {
 	left=(to-stale to-empty to-nothing fifo C/app/lock)
 	mkdir -p empty victim A/app C D/app
 	mkdir -m 1777 sticky
@@ -204,7 +204,7 @@ time.sleep(100)'
 	[ ! -e D/app/lock ]
 }
 
-@test "a run leaves the locks of another run that goes on, whichever began first" {
+@test "a run does not remove the locks of another run that is still alive, whichever began first" {
 	mkfifo go over
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
 	underway "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
@@ -223,7 +223,7 @@ time.sleep(100)'
 }
 
 # bats test_tags=slow
-@test "--survivors=leave: what a living survivor owns or may own stays, what nobody owns goes" {
+@test "--survivors=leave: a file that a living survivor owns or may own stays; one with a dead PID goes" {
 	ends 0 --survivors=leave -c lock -c dead -c dir.lock -c file sh -c '
 		echo $$ >dead; mkdir dir.lock; : >file
 		sleep 1000 >/dev/null 2>&1 & echo $! >lock'

@@ -9,7 +9,7 @@ load helper
 container=(unshare --pid --fork --mount-proc)
 escape=(escape fork setsid stubborn)
 
-@test "as PID 1 it has the command's status, forwards signals, and reaps; no other PID 1 has to" {
+@test "as PID 1 wdrun has the command's status, forwards signals, and reaps; under another PID 1 no zombie is left" {
 	need nsenter
 	need_unshare "${container[@]:1}"
 	complete wait_status "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
@@ -52,7 +52,7 @@ escape=(escape fork setsid stubborn)
 }
 
 # wdrun stays outside there, and its first child is PID 1.
-@test "in unshare --pid without --fork nothing is run, and why is told" {
+@test "under unshare --pid without --fork nothing is run, and a message says why" {
 	need_unshare --pid
 	gives 125 complete unshare --pid "$WDRUN" touch ran
 	has_message --fork
@@ -64,7 +64,7 @@ escape=(escape fork setsid stubborn)
 	[ -s report ]
 }
 
-@test "a caller in another PID namespace cannot be watched: nothing is run, and why is told" {
+@test "if --die-with-parent cannot watch a caller in another PID namespace, nothing is run, and a message says why" {
 	need_unshare --pid --fork
 	gives 125 complete unshare --pid --fork "$WDRUN" --die-with-parent touch ran
 	has_message --die-with-parent 'another PID namespace'
@@ -88,7 +88,7 @@ escape=(escape fork setsid stubborn)
 }
 
 # bats test_tags=smoke,slow
-@test "without /proc a command has its status; a timeout ends its group, says what is missing" {
+@test "without /proc a command keeps its status; a timeout ends its process group, and a message says what is missing" {
 	unmounted='mount -t tmpfs none /proc; exec "$WDRUN" "$@"'
 	need_mounts
 	gives 42 complete unshare --mount sh -c "$unmounted" - -t 60 sh -c 'exit 42'
@@ -120,7 +120,7 @@ escape=(escape fork setsid stubborn)
 }
 
 # bats test_tags=slow
-@test "where the kernel lists no children, the tree is found all the same" {
+@test "the whole tree is found even if the kernel does not list children (CONFIG_PROC_CHILDREN)" {
 	need nsenter
 	need_mounts
 	unshare --mount bash -c 'mount -t tmpfs none "/proc/$$/task"' 2>error || skip "$(<error)"
@@ -146,7 +146,7 @@ give_to_all() {
 }
 
 # bats test_tags=slow
-@test "where /proc hides processes, a daemon that is not dumpable and a setuid command die" {
+@test "if /proc hides processes, a daemon that is not dumpable dies all the same, and so does a setuid command" {
 	need_mounts
 	need_other_user
 	give_to_all escape
@@ -166,7 +166,7 @@ give_to_all() {
 }
 
 # bats test_tags=slow
-@test "at its user's limit of processes a fork bomb is ended, and no command executed" {
+@test "at the user's limit of processes, a fork bomb is ended, and no new command is executed" {
 	user=$((60000 + $$ % 5000)) # no other test uses it at the same time
 	as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups ./wdrun)
 	need prlimit
@@ -182,7 +182,7 @@ give_to_all() {
 
 # A process of root stands for all that SIGKILL does not end, as in state D.
 # bats test_tags=slow
-@test "whom not even SIGKILL ends is named, waited for up to a bound, and on record until --reap" {
+@test "a process that SIGKILL does not end is named, waited for up to a limit, and kept on record until --reap" {
 	need_other_user
 	give_to_all escape
 	chmod u+s escape
@@ -224,7 +224,7 @@ give_to_all() {
 # process of its session. That goes on for longer than wdrun waits for a process that
 # is not dying, and then leaves it all processors.
 # bats test_tags=slow
-@test "a process that is slow to die, since it gets no processor, is waited for" {
+@test "wdrun waits for a process that is slow to die because it gets no processor" {
 	need python3
 	start_run "$WDRUN" -f -k 100ms python3 -c '
 import mmap, os, signal
@@ -255,7 +255,7 @@ os.sched_setaffinity(int(sys.argv[1]), processors)' "$target" >hog 2>&1 3>&- &
 
 # Without privilege, the kernel takes one such write in 100 ms.
 # bats test_tags=slow
-@test "where the kernel puts the nice value of a session off, it is tried again" {
+@test "if the kernel refuses the nice value of a session for now, wdrun tries again" {
 	need_other_user
 	[ -e /proc/self/autogroup ] || skip "this kernel has no autogroup (CONFIG_SCHED_AUTOGROUP)"
 	give_to_all sigcount

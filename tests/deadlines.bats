@@ -25,7 +25,7 @@ beside_hung_fs() {
 	wait_until nobody_is_left
 }
 
-@test "a file of the run in a file system that hangs costs ten seconds, and not the status" {
+@test "a file of the run in a file system that hangs delays the end by ten seconds, and does not change the status" {
 	beside_hung_fs ': <mnt/file # the kernel has cached that a close sends no request
 		"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
 			kill -USR1 $server
@@ -35,7 +35,7 @@ beside_hung_fs() {
 	[ "$output" = $'status 7\nfree\nover' ]
 }
 
-@test "a tree that was not read to its end, beside a target that does not die, is not given up" {
+@test "if the list of processes is not complete yet, and the target does not die, wdrun does not give up the tree" {
 	need python3 strace
 	need_mounts
 	output=$(unshare --mount slow_tree)
@@ -43,7 +43,7 @@ beside_hung_fs() {
 	[ "$output" = "-15 0" ]
 }
 
-@test "a survivor that hangs in an execve(2), in a file system, is idle, and is given up" {
+@test "a survivor that hangs in execve(2), in a file system that hangs, counts as idle, and is given up" {
 	beside_hung_fs '"$WDRUN" --max-after-exit=never -k 0 sh -c "hung_exec mnt/file $server & exit 7"
 		echo "status $?"'
 	[ "$output" = $'status 7\nover' ]
@@ -57,7 +57,7 @@ seized() {
 	await_ready seized
 }
 
-@test "where the look hangs, the front sends the first signal, once, and SIGKILL after the grace" {
+@test "if the supervisor hangs while it reads the tree, the front sends the first signal once, and later SIGKILL" {
 	for command in sigcount "escape fork setsid stubborn"; do
 		read -ra words <<<"$command"
 		underway -t 5 -k 2 "${words[@]}"
@@ -72,7 +72,7 @@ seized() {
 	done
 }
 
-@test "a look that hangs, and goes on, has a stop of its own, with its whole grace" {
+@test "if the supervisor hangs while it reads the tree, and then goes on, the stop still has its whole grace period" {
 	underway -t 3 -k 6 escape fork setsid stubborn
 	seized /wchan 4
 	gives 124 finish
@@ -81,7 +81,7 @@ seized() {
 	wait "$!"
 }
 
-@test "no stop is late beside files that hang: executed, mapped, opened, polled" {
+@test "no stop is late because processes execute, map, open or poll files that hang" {
 	beside_hung_fs 'began=$SECONDS
 		"$WDRUN" -t 5 -k 1 bash -c "hung_file mnt/file & await_file opened
 			hung_exec mnt/file $server & wait"
@@ -93,7 +93,7 @@ seized() {
 }
 
 # By the front, 40 seconds after --kill-after: no end of a tree takes longer.
-@test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
+@test "a supervisor that a debugger has stopped is killed at its deadline, together with the tree" {
 	PATIENCE=80
 	underway --lock=lock -k 0 escape fork setsid stubborn
 	seized

@@ -61,7 +61,7 @@ say() {
 }
 
 # bats test_tags=slow
-@test "a process that reads, writes, opens or locks has its file, and who has the other end" {
+@test "of a process that reads, writes, opens or locks, a stop names the file, and the process at the other end" {
 	need flock
 	mkfifo unwritten
 	exec 7< <(exec sleep 1000)
@@ -84,7 +84,7 @@ say() {
 }
 
 # bats test_tags=smoke,slow
-@test "a process waits for another one, a signal, a time, a lock, events; computes; or is stopped" {
+@test "a stop tells if a process waits for a child, a signal, a time, a lock or events, computes, or is stopped" {
 	# Of threads one that computes, else the most telling wait is told; of an event
 	# loop what it waits for, not its own plumbing.
 	need python3
@@ -125,7 +125,7 @@ say() {
 }
 
 # bats test_tags=slow
-@test "of several threads the one is told that waits for somebody else, and the same wait is counted" {
+@test "of several threads, a stop shows one that waits for another process, and counts those with the same wait" {
 	need python3
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
@@ -136,7 +136,7 @@ say() {
 }
 
 # bats test_tags=slow
-@test "a peer, a message queue, splice, a pidfd, a full socket, a spent epoll, a stop: in words" {
+@test "a stop names the peer, message queue, pipe, pidfd, socket or child that a process waits for" {
 	need python3
 	shown <<-'END'
 		PID *: reading fd * (TCP 127.0.0.1:*, established, with [1-9]*) | exec block peer
@@ -157,7 +157,7 @@ say() {
 }
 
 # bats test_tags=slow
-@test "a command that reads the caller's standard input is told so, and what helps" {
+@test "a stop says that a command reads the caller's standard input, and which option helps" {
 	words="(standard input, from the caller (--no-stdin gives none))"
 	exec 7< <(exec sleep 1000)
 	other=$!
@@ -173,7 +173,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "a file system that hangs: the path is told" {
+@test "a stop names the path of a file in a file system that hangs" {
 	need_mounts
 	complete unshare "${as_root[@]}" --mount bash -c '
 		mkdir mnt
@@ -187,7 +187,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "who holds a lock is told of another user's process, too" {
+@test "a stop names the holder of a lock, even if it is another user's process" {
 	need_other_user flock
 	chmod 777 .
 	chmod 755 .. ../..
@@ -205,7 +205,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "memory of 100 MiB or more is told, and in the report that of each process" {
+@test "a stop tells memory of 100 MiB or more; the report tells that of each process" {
 	need python3
 	gives 0 complete "$WDRUN" --report=report -u ready --until-grace=1s "${stop[@]}" block large
 	[ "$(grep -cE '\[S [^,]*(, cpu [^,]*)?, 1[5-9][0-9] MiB\]: waiting for a signal' err)" -eq 1 ]
@@ -214,7 +214,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "one process of 20,000 descriptors does not take the time of the others" {
+@test "a process with 20,000 descriptors leaves enough time to describe the others" {
 	need python3
 	complete_late "$WDRUN" -i LIMIT "${stop[@]}" block descriptors
 	[ "$(grep -cE 'block descriptors \[S [0-9]+s' err)" -eq 2 ]
@@ -222,7 +222,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "of a tree that is too large, the oldest leaves are shown, with their ancestors" {
+@test "of a tree that is too large, a stop shows the oldest processes without children, and their ancestors" {
 	mkfifo answers never go
 	cat >jobs <<-'END'
 		exec 7<>go
@@ -249,7 +249,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "what may not be read of a process is left out, not guessed" {
+@test "what wdrun may not read of a process is left out, not guessed" {
 	need_other_user
 	chmod 777 .
 	chmod 755 .. ../..
@@ -263,7 +263,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "arguments are quoted as for a shell, cannot control the terminal; a script keeps its name" {
+@test "arguments are quoted for a shell, and cannot control the terminal; a script keeps its name" {
 	export long wide
 	printf -v long 'x%.0s' {1..4096}
 	printf -v wide '\xc3\xa9%.0s' {1..1000}
@@ -284,7 +284,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "a stuck reader of the output is shown, and who holds it open after the command's exit" {
+@test "a stop shows that the reader of the output is stuck, and which survivor holds the output open" {
 	mkfifo fifo
 	exec 7<>fifo
 	complete_late sh -c 'exec "$WDRUN" --until=x -t LIMIT -s URG -k 300ms sh -c "
@@ -301,7 +301,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "of many processes a stop shows 32, and the number of the rest; a cancel none" {
+@test "of many processes, a stop shows 32 and the number of the rest; a cancel shows none" {
 	gives 124 complete_late "$WDRUN" -i LIMIT "${stop[@]}" crowd 33
 	[ "$(head -n 33 err | grep -cE '^wdrun:  +[0-9]+ .*\[S')" -eq 32 ]
 	[ "$(sed -n '34s/[^0-9]//gp' err)" -eq 2 ]
@@ -312,7 +312,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "a stop that comes late shows its tree as it hung, and after the grace who is killed" {
+@test "a late stop shows the tree as it hung, and after the grace period which processes are killed" {
 	underway -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
 	kill -STOP "$supervisor"
 	pause 1.5
@@ -324,7 +324,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "the supervisor, which is an ancestor of the tree, looks itself" {
+@test "the supervisor, an ancestor of the tree, is the process that reads /proc for a diagnosis" {
 	need strace
 	strace -qq -e trace=none true || skip "strace may not trace"
 	complete_late strace -f -qq -e trace=openat -o trace "$WDRUN" -t LIMIT \
@@ -333,7 +333,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=programs
-@test "event loops: node and asyncio; make -j without a token; Popen.wait; tail -f; a prompt" {
+@test "a stop tells what hangs in node, asyncio, make -j without a token, Popen.wait, tail -f, and a prompt" {
 	need make node python3 script sqlite3
 	mkfifo jobserver keys
 	exec 8<>jobserver 9<>keys
@@ -364,7 +364,7 @@ are_connected() {
 }
 
 # bats test_tags=programs
-@test "a registry, a repository, a host, a daemon that never answers: curl, git, ssh" {
+@test "if curl, git or ssh waits for a server or daemon that does not answer, a stop names it" {
 	need curl git python3 ssh
 	export -f are_connected
 	# It accepts connections, prints a line for each, and says nothing to them.

@@ -204,7 +204,7 @@ walk() {
 	eval "$after"
 }
 
-@test "the examples of README and manual end as they say, and do what they say" {
+@test "the examples of README and manual do what they say, and end with the status that they say" {
 	need jq
 	take_examples
 	for file in shown/*; do

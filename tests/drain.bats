@@ -47,7 +47,7 @@ tells_lost() {
 # --- readers that are slow, or stuck -----------------------------------------
 
 # bats test_tags=slow
-@test "a reader that comes late, or is slow, gets all of it, also the last words in a stop" {
+@test "a reader that comes late, or is slow, gets the whole output, including the last words of a stopped command" {
 	# The bounds for survivors do not apply to a reader.
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
@@ -72,7 +72,7 @@ tells_lost() {
 	cmp sent seen
 }
 
-@test "a reader that never reads does not hold the status beyond --timeout" {
+@test "a reader that never reads delays the end no longer than --timeout" {
 	writing 6000
 	for option in -i60 --pty; do
 		echo "$option"
@@ -84,7 +84,7 @@ tells_lost() {
 }
 
 # bats test_tags=slow
-@test "after a signal a reader has time while it reads, or until --kill-after; a third gives up" {
+@test "after a signal, a reader has time while it reads, but no longer than --kill-after, or until a third signal" {
 	for row in '15000 -n wdrun -k 300ms' '32000 -c 1024 -p 80 wdrun -k never' \
 		'60000 -c 2048 -p 300 wdrun -k never'; do
 		echo "$row"
@@ -104,7 +104,7 @@ tells_lost() {
 }
 
 # bats test_tags=slow
-@test "after -i a reader that takes nothing holds nothing back; after --until it has all the time" {
+@test "after an -i stop, a reader that takes nothing does not delay the end; after --until, it has all the time" {
 	writing 6000
 	last_words='trap "cat sent; exit" TERM; echo "ready $$" >&9; sleep 1000 & wait'
 	gives 124 complete_late "${reader[@]}" -n "$WDRUN" -i LIMIT -k 300ms sh -c "$last_words"
@@ -119,7 +119,7 @@ tells_lost() {
 	tail -c 6000 seen | cmp - sent
 }
 
-@test "a full socket, and what is missing in the copy for a stuck reader, hold no end, and are told" {
+@test "a full socket, or a stuck reader of the copy, does not delay the end; a message tells what was lost" {
 	cat >socket <<-'END'
 		import socket, subprocess, sys
 		server = socket.create_server(("127.0.0.1", 0))
@@ -147,7 +147,7 @@ tells_lost() {
 # --- survivors and strangers -------------------------------------------------
 
 # bats test_tags=smoke,tree
-@test "who holds the output, or floods it, does not hold \$(wdrun ...)" {
+@test "\$(wdrun ...) returns even if a survivor holds the output open, or floods it" {
 	complete bash -c 'x=$("$WDRUN" -s URG -k 100ms -i 60 --idle-after-exit=200ms \
 		sh -c "setsid sleep 1000 & echo hi; exit 3"); echo "$? $x"'
 	[ "$output" = "3 hi" ]
@@ -159,7 +159,7 @@ tells_lost() {
 			yes & echo "ready $$" >&9; exit 3'
 }
 
-@test "who holds the output, or floods it, outside the tree does not hold the end" {
+@test "a run ends even if a process outside the tree holds the output open, or floods it" {
 	mkfifo go
 	# The reader is slower, and the pipe is larger than what wdrun takes at
 	# once, so there is always more to read.
@@ -186,7 +186,7 @@ tells_lost() {
 	done
 }
 
-@test "--survivors=leave: the run returns, the rest comes later, and then the end" {
+@test "--survivors=leave: the run returns at once; the reader gets later output, and then the end of file" {
 	mkfifo gate fifo
 	exec 6<>gate
 	start sh -c 'exec "$WDRUN" --tee=copy --survivors=leave sh -c "
@@ -204,7 +204,7 @@ tells_lost() {
 	wait_until nobody_is_left
 }
 
-@test "after SIGKILL of the supervisor what was written is delivered" {
+@test "after SIGKILL of the supervisor, output that was written is delivered" {
 	writing 6000 'exec sleep 1000'
 	for option in -i60 --pty; do
 		echo "$option"

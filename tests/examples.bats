@@ -23,7 +23,7 @@ ends_when_killed() {
 }
 
 # bats test_tags=programs
-@test "each example that runs a command has its status, stops it if it hangs, or is killed itself" {
+@test "each example has the status of its command, and ends the command if it hangs, or if the example is killed" {
 	need python3 node
 	executable command '[[ " $* " != *" ends "* ]] || exit 124' "${hangs[@]}"
 	ln -s "$examples"/* . # their names do not matter
@@ -68,7 +68,7 @@ ended() {
 	nobody_is_left
 }
 
-@test "agent-run.sh: a result is success, though the agent hangs; silence and failure are told" {
+@test "agent-run.sh: a result is success, even if the agent hangs; silence and failure are reported" {
 	agent 'seq 2000 | tee -a said' 'setsid sleep 1000 &' "$result" 'sleep 1000'
 	run_agent
 	ended 0 complete
@@ -91,7 +91,7 @@ poll() {
 	complete "$WDRUN" -t 90 --cleanup=review.lock "$examples/review-poll.sh"
 }
 
-@test "review-poll.sh does what is queued, holds its lock, says what fails, ends beside another" {
+@test "review-poll.sh does the queued work, holds its lock, says what fails, and ends if another one runs" {
 	mkdir queue
 	touch queue/1051 queue/1052
 	executable review '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'
@@ -112,7 +112,7 @@ poll() {
 	[ -z "$(ls queue)" ]
 }
 
-@test "ci-step.sh: a CI step has the output, a copy, its reason, and ends when its shell is cancelled" {
+@test "ci-step.sh: a CI step shows the output, keeps a copy, says why it failed, and ends when its shell is cancelled" {
 	gives 124 complete "$examples/ci-step.sh" sh -c 'echo one; echo two >&2; exit 124'
 	[ "$output" = one ]
 	[ "$stderr" = two ]
@@ -218,7 +218,7 @@ late_tool() {
 	cp there out
 }
 
-@test "agent-tool.py answers with JSON: status, output less its middle, what hung or is not valid" {
+@test "agent-tool.py answers with JSON: status, shortened output, and what hung or was not valid" {
 	need jq python3
 	tool '{"command": "seq 10000; echo \"é\" >&2; cat; exit 3", "max_output": 20}'
 	jq -e '.status == 3 and .stopped == false and .hung == [] and

@@ -20,7 +20,7 @@ launched=()
 die=(env --default-signal sh -c 'kill -"$0" "$$"')
 
 # bats test_tags=smoke
-@test "a shell and waitpid see the command's code, and its death by a signal, even an ignored one" {
+@test "a shell and waitpid(2) see the command's exit code, and its death by a signal, even by an ignored one" {
 	for code in 0 75 124 125 127 255; do
 		ends_as "exit $code" sh -c "exit $code"
 	done
@@ -57,7 +57,7 @@ each_not_run() {
 }
 
 # bats test_tags=smoke
-@test "what is not found gives 127, what cannot be executed 126, and why is told" {
+@test "a command that is not found gives 127, one that cannot be executed 126, and a message says why" {
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
@@ -122,7 +122,7 @@ stopped() {
 	stopped 'signal 9' -p -s KILL sh -c "$sleeps"
 }
 
-@test "what comes after the command's exit leaves its status; a kill of the command gives it" {
+@test "nothing after the command's exit changes its status; a SIGKILL of the command by others gives 137" {
 	# It is ready when the shell has closed the pipe: by its exit.
 	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c '
 		exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'

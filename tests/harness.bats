@@ -27,7 +27,7 @@ run_tests() {
 
 # A process is found by its environment, or by its directory. All in one run: bats
 # takes ten times longer to start than a test.
-@test "what fails, does not run, or leaves a process or a file is named, ended and counted" {
+@test "a test that fails, does not run, or leaves a process or a file is named and counted; the process is ended" {
 	write_tests mixed <<-END
 		good true
 		bad false
@@ -47,7 +47,7 @@ run_tests() {
 	[[ $output == *'left.'*$'\n'"3 passed, "[67]" failed, 0 skipped" ]]
 }
 
-@test "a skip, also with a process, is told and counted, and fails where it must not be" {
+@test "a skipped test is named and counted, and its process is ended; with WDRUN_NO_SKIP it fails" {
 	write_tests quiet <<-'END'
 		good true
 		needy start escape stubborn; await_ready; skip "a reason"

@@ -21,7 +21,7 @@ load bounds
 }
 
 # bats test_tags=slow
-@test "silence counts from the last output, be it a dot, on either stream, of any process" {
+@test "silence begins after the last output, even a dot, on either stream, of any process" {
 	beside dot late ends_after LIMIT 124 -i LIMIT bash -c '
 		echo heard; sleep "$half"; note; printf .; exec sleep 1000'
 	beside terminal late ends_after LIMIT 124 -i LIMIT --pty bash -c '
@@ -52,11 +52,11 @@ waits_for_the_reader() {
 }
 
 # bats test_tags=slow
-@test "time in which the reader takes no output is no silence" {
+@test "time in which the reader takes no output does not count as silence" {
 	late waits_for_the_reader LIMIT
 }
 
-@test "0 and never are no bound on silence" {
+@test "with -i 0 and -i never, silence has no limit" {
 	goes_on --idle-timeout=never --until=nothing
 
 	# With 0 nothing is looked at.
@@ -89,7 +89,7 @@ works_on() {
 # As an agent whose server does not answer; and "until curl ...; do sleep 2; done". A new
 # process takes up to 20 ms of a busy machine, which is 2 % of a second.
 # bats test_tags=slow
-@test "--idle-unless-busy: a command that only ticks, or waits in a loop, is stopped" {
+@test "--idle-unless-busy: a command that only wakes up now and then, or waits in a loop, is stopped" {
 	mkfifo never
 	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 2; do :; done' \
 		'until ((SECONDS > 1)); do :; done; exec sleep 1000'; do
@@ -99,7 +99,7 @@ works_on() {
 }
 
 # bats test_tags=slow
-@test "a run with all bounds wakes nobody up before one of them is over" {
+@test "neither watcher wakes up before a time limit is over, even with all time limits given" {
 	underway -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy escape
 	wait_until sleep_on "$front" "$supervisor"
 	ended_by TERM 143

@@ -21,7 +21,7 @@ makes() {
 	gives "$1" complete make --no-print-directory "${@:2}"
 }
 
-@test "make install puts each file where it is looked for; no other file is replaced or removed" {
+@test "make install puts each file where programs look for it; no other file is replaced or removed" {
 	mkdir bystander
 	for place in there 'x &&* bystander;touch ran $(touch ran)'; do
 		made=(DESTDIR="$PWD/${place//\$/\$\$}" PREFIX='/u s r') # make's dollar sign

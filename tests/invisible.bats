@@ -21,7 +21,7 @@ same_state() {
 }
 
 # bats test_tags=smoke
-@test "descriptors, signals, mask, limits, directory, niceness, ids, environment are the caller's" {
+@test "the command has the caller's descriptors, signals, mask, limits, directory, niceness, IDs and environment" {
 	unusual=(--block-signal="USR1,34,CHLD,TERM" --ignore-signal="PIPE,35,CHLD,TSTP" nice -n 3)
 	umask 027
 	ulimit -n 800
@@ -35,11 +35,11 @@ same_state() {
 	exec 5<&- 6>&- 7>&- 300<&-
 }
 
-@test "a limit of 5 MB on the data of the caller is enough" {
+@test "wdrun runs with a limit of 5 MB on its data (RLIMIT_DATA)" {
 	gives 3 complete bash -c 'ulimit -d 5000; exec "$WDRUN" sh -c "exit 3"'
 }
 
-@test "systemd's variables have the command's PID where they had wdrun's, and else stay" {
+@test "systemd's variables that had wdrun's PID have the command's PID; others stay as they are" {
 	complete bash -c 'export LISTEN_FDS=1 LISTEN_PIDFDID=5
 		LISTEN_PID=$$ WATCHDOG_PID=$$ SYSTEMD_EXEC_PID=$$ exec "$WDRUN" bash -c "
 			echo \$((LISTEN_PID == \$\$)) \$((WATCHDOG_PID == \$\$)) \
@@ -95,7 +95,7 @@ descriptors() {
 }
 
 # So the end of a file, SIGPIPE and a lock are as without wdrun.
-@test "neither watcher holds a descriptor of the caller's but stderr, or its directory" {
+@test "neither watcher keeps the caller's directory, or a descriptor of the caller but stderr" {
 	mkfifo pipe
 	echo text >file
 	exec 5<>pipe 6<file 7>>log 500>>log
@@ -116,7 +116,7 @@ descriptors() {
 	ended_by TERM 143
 }
 
-@test "a pipeline is as without it: SIGPIPE, what is left to read, a process substitution" {
+@test "a pipeline works as without wdrun: SIGPIPE, input that is left to read, process substitution" {
 	complete bash -c '"$WDRUN" yes | head -n 1; echo "${PIPESTATUS[0]}"
 		printf "one\ntwo\n" | { "$WDRUN" sh -c "read x; echo \"first \$x\""; cat; }
 		"$WDRUN" cat <(echo from below)'

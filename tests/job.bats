@@ -28,7 +28,7 @@ load bounds
 }
 
 # The front alone is left then, and delivers to a reader that is stuck.
-@test "Ctrl-Z stops a job whose command has ended, and whose reader is behind" {
+@test "Ctrl-Z stops a job whose command has ended, while the reader has not yet taken all output" {
 	at_prompt
 	enter "wdrun -i 60 sh -c 'echo \$PPID >pid; head -c 100000 /dev/zero' | sleep 1000"
 	wait_until test -s pid
@@ -39,7 +39,7 @@ load bounds
 	usable
 }
 
-@test "a job that is stopped ends with kill %1" {
+@test "kill %1 ends a job that is stopped" {
 	at_prompt
 	run_in '' 'wdrun -k 300ms sh -c "escape -x 0 fork setsid stubborn >child; exec escape"'
 	stop_job
@@ -51,7 +51,7 @@ load bounds
 }
 
 # bats test_tags=slow
-@test "job control within works, and a command that stops itself stops the job" {
+@test "job control works in a shell that wdrun runs, and a command that stops itself stops the job" {
 	at_prompt
 	for has_own in '' --pty; do
 		enter "PS1='inner> ' wdrun $has_own bash --norc --noprofile"
@@ -84,7 +84,7 @@ load bounds
 	done
 }
 
-@test "kill 0 of a command is for its job; a key that ends the command, not for what it leaves" {
+@test "a command's kill 0 is for its job, and does not cancel the run; a key that ends the command spares its survivors" {
 	at_prompt
 	printf '%s\n' 'sigcount & trap "" TERM INT; kill 0; kill -INT 0; wait' \
 		'echo "cleaned up"; exit 3' >script
@@ -114,7 +114,7 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 }
 
 # bats test_tags=slow
-@test "a program that stops its job on Ctrl-Z stops the clocks; one that wants the terminal not" {
+@test "the clocks stand still if a program stops its job on Ctrl-Z, but not if it waits for the terminal" {
 	at_prompt
 	echo '
 import os, signal, sys
@@ -176,7 +176,7 @@ print("back", flush=True)' >program
 }
 
 # bats test_tags=slow
-@test "a job in the background leaves the terminal alone, and fg brings it back" {
+@test "a job in the background leaves the terminal alone, and fg gives it the terminal again" {
 	at_prompt
 	end 'wdrun sh -c "exit 42" & wait $!'
 	no shows 'wdrun:'

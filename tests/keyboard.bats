@@ -47,7 +47,7 @@ run_script() {
 }
 
 # bats test_tags=slow
-@test "the command's terminal has the caller's modes and size, and output goes where it was sent" {
+@test "the command's terminal has the caller's modes and size, and each stream goes where the caller sent it" {
 	at_prompt
 	for mode in -icanon icanon; do
 		run_script "stty $mode; stty -g >before" \
@@ -75,7 +75,7 @@ run_script() {
 }
 
 # bats test_tags=slow
-@test "the keys are the command's where its output goes elsewhere; Ctrl-C is for who reads it" {
+@test "the command gets the keys even if its output goes elsewhere, and Ctrl-C as a character if it reads that" {
 	at_prompt
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
 	see_ready
@@ -109,7 +109,7 @@ run_script() {
 	has_text typed $'\003\032'
 }
 
-@test "Ctrl-D is passed on, in mid-line too, where another program has made the terminal canonical" {
+@test "Ctrl-D reaches the command, even in the middle of a line, if another program has ended the raw mode" {
 	at_prompt
 	noted ready "wdrun --pty sh -c 'echo ready \$\$ >ready; cat >typed; echo'"
 	wait_until has_keys
@@ -122,7 +122,7 @@ run_script() {
 }
 
 # bats test_tags=slow
-@test "a run in the background of a script, without an input, leaves the keys to the script" {
+@test "a run without input in the background of a script leaves the keys to the script" {
 	at_prompt
 	mkfifo fifo
 	cat >script <<-'END'
@@ -141,7 +141,7 @@ run_script() {
 	usable
 }
 
-@test "lines end with a return on a terminal that another run, or the caller, has made raw" {
+@test "output lines end with CR LF on a terminal that another run, or the caller, has put into raw mode" {
 	at_prompt
 	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane'
 	wait_until prompted
@@ -150,7 +150,7 @@ run_script() {
 	has_text copy $'one\ntwo'
 }
 
-@test "Ctrl-C and Ctrl-\ are for the script around a command, too, which handles them; others are not" {
+@test "a script around a command gets the signal of Ctrl-C and Ctrl-\, too, but no other signal of the command" {
 	at_prompt
 	for key in INT:C-c QUIT:$'\034'; do
 		cat >script <<-END

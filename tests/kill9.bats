@@ -32,7 +32,7 @@ stopped() {
 }
 
 # bats test_tags=smoke,tree
-@test "a watcher that is killed takes the tree along: told, lock free, off the record, reported" {
+@test "after SIGKILL of a watcher the tree is dead, the lock free, the run off the record, and the report written" {
 	export WDRUN_REGISTRY=$PWD/registry
 	while read -r watcher state expected outcome reason told; do
 		echo "--- $watcher, $state"
@@ -95,7 +95,7 @@ kill_its_supervisor() {
 }
 
 # bats test_tags=tree
-@test "beside children from before, a killed supervisor's front ends what is proven the run's, and names the rest" {
+@test "if wdrun had children before, after SIGKILL of the supervisor the front kills only what is proven to be of the run" {
 	start bash -c '{ until [ -e go ]; do sleep .05; done
 			setsid sleep 1000 & echo "$!" >other; } >gone &
 		exec "$WDRUN" --lock=lock --report=report "$@" > >(cat; echo >ended)' - "${command[@]}"
@@ -122,7 +122,7 @@ kill_its_supervisor() {
 	wait_until nobody_is_left
 }
 
-@test "a dead child that a program has left to wdrun saves nobody from the supervisor's SIGKILL" {
+@test "after SIGKILL of the supervisor the tree dies, even if wdrun had a dead child before" {
 	need python3
 	start python3 -c 'import os, sys
 child = os.fork() or os._exit(0)
@@ -134,7 +134,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
 }
 
 # The run is below a leader of a session that bears the name, too: that keeps nobody.
-@test "beside children from before, a killed supervisor's front keeps what --keep names, and no more" {
+@test "if wdrun had children before, after SIGKILL of the supervisor the front keeps only what --keep names" {
 	start setsid bash -c 'exec -a kept bash -c "$@"' - '(sleep 1000 >&0 2>&0 & echo "$!" >older
 		exec "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; exec escape"); exit "$?"' </dev/null
 	await_ready
@@ -156,7 +156,7 @@ goes_on_without_caller() {
 	wait_until is_dead "$front"
 }
 
-@test "with --die-with-parent a killed caller takes the run along, but no thread of it" {
+@test "with --die-with-parent, the death of the caller ends the run; the end of one of its threads does not" {
 	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
 		escape fork setsid stubborn; :'
 	ended_by KILL 137
@@ -178,7 +178,7 @@ os.wait()' "$WDRUN" --die-with-parent sigcount
 	finish
 }
 
-@test "with --die-with-parent a caller that dies as wdrun starts ends the run" {
+@test "with --die-with-parent, the death of the caller while wdrun starts ends the run" {
 	need strace
 	strace -qq -e trace=none true || skip "strace may not trace"
 	gives 143 directly strace -qq -o trace -e inject=pidfd_open:error=ESRCH:when=1 \

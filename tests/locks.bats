@@ -7,7 +7,7 @@
 load helper
 load locks
 
-@test "runs at once on two locks in opposite orders never overlap, and none is lost" {
+@test "simultaneous runs with two locks in opposite orders never overlap, and each of them runs" {
 	dead_pid >a
 	cp a dead
 	inside='mkdir inside || exit; i=0
@@ -31,7 +31,7 @@ is_busy() {
 }
 
 # bats test_tags=smoke
-@test "a held lock is told with its holder, nothing is run, and none of several is taken" {
+@test "if one of several locks is held, a message names its holder, nothing is run, and no lock is taken" {
 	hold_lock --lock=other
 	is_busy 75
 	has_line_count 1 err
@@ -55,7 +55,7 @@ is_busy() {
 	has_message --lock inherited
 }
 
-@test "the file holds wdrun's PID, is not inherited, and goes however the run ends" {
+@test "the lock file holds wdrun's PID, and is removed however the run ends; the command does not inherit it" {
 	for arguments in 0 022 077; do
 		umask "$arguments"
 		complete "$WDRUN" --lock=lock cp -p lock "copy$arguments"
@@ -91,7 +91,7 @@ is_taken() {
 }
 
 # bats test_tags=tree,slow
-@test "the lock is held as long as the tree lives, and not by a survivor of an earlier run" {
+@test "the lock is held as long as the tree lives, but not by a survivor that an earlier run has left" {
 	hold "$WDRUN" --lock=lock --survivors=wait escape -x 0 fork setsid
 	front=$holder
 	find_watchers
@@ -109,7 +109,7 @@ is_taken() {
 	end_leftovers
 }
 
-@test "what has taken the place of the lock is not removed; a missing lock is no error" {
+@test "a file that has replaced the lock is not removed; it is no error if the lock is gone" {
 	mkdir victim 1 2 3
 	dead_pid | tee victim/lock >dead
 	ends 0 --lock={1,2,3}/lock sh -c 'rm 1/lock 3/lock; cp dead 1/lock; mv 2 moved
@@ -123,7 +123,7 @@ is_taken() {
 }
 
 # options.bats refuses more.
-@test "16 locks are taken, or none; one lock under several names is no deadlock" {
+@test "16 locks are taken, or none; one lock under several names does not wait for itself" {
 	ends 125 --lock=a --lock=no/such/lock touch ran
 	is_none a ran
 	ends 0 --lock={a..p} --cleanup={A..P} sh -c 'ls [a-p]; echo $$ >P'
@@ -134,7 +134,7 @@ is_taken() {
 }
 
 # unit/pidfile.c has what a PID in a file may look like.
-@test "a living script's PID lock is respected, a dead one's taken over; \"exec wdrun\" keeps it" {
+@test "the PID lock of a living script is held, that of a dead one is taken over; \"exec wdrun\" keeps the script's" {
 	hold_by_script
 	is_busy 75
 	has_message --lock "$held_by"
@@ -168,7 +168,7 @@ is_taken() {
 }
 
 # bats test_tags=smoke
-@test "the lock of a dead run is free, whoever has its PID now; a script's with that PID is not" {
+@test "the lock of a dead run is free, even if a process has its PID now; a script's lock with that PID is held" {
 	printf '%d\n\n' "$$" >lock
 	ends 0 --lock=lock true
 	has_message --lock "$$"
@@ -191,7 +191,7 @@ is_taken() {
 }
 
 # bats test_tags=slow
-@test "of two containers on one volume one has the lock; one that is killed leaves it free" {
+@test "of two containers on one volume, only one gets the lock; when it is killed, the lock is free" {
 	container=(unshare --pid --fork --mount-proc --kill-child)
 	need_unshare "${container[@]:1}"
 	hold "${container[@]}" "$WDRUN" --lock=lock act any ready live
@@ -210,7 +210,7 @@ is_waited_for() {
 	grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
 }
 
-@test "an empty file that was there stays, for a flock(1) that waits; one with a dead PID goes" {
+@test "a lock file that was there and empty stays, for a flock(1) that waits; one with a dead PID is removed" {
 	: >lock
 	touch -d '1 hour ago' lock
 	hold_lock
@@ -229,7 +229,7 @@ is_waited_for() {
 # The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
 # bats test_tags=slow
-@test "what is no lock file, or another user's where others may write, is refused and kept" {
+@test "a file that is no lock, or another user's in a directory where others may write, is refused and kept" {
 	locks=(all/linked to-file to-stale fifo directory directory/ . file binary
 		huge file/lock /proc/lock no/such/lock)
 	echo important >file
@@ -296,7 +296,7 @@ is_waited_for() {
 }
 
 # bats test_tags=slow
-@test "each file is reached through symbolic links" {
+@test "the files of --lock, --cleanup, --report and --tee are reached through symbolic links" {
 	mkdir target
 	ln -s target link
 	ln -s link/x last
@@ -319,7 +319,7 @@ sleeps_on() {
 	[ "$(grep ctxt "/proc/$started/status")" = "$before" ]
 }
 
-@test "a waiting run sleeps, holds no lock, and gets its own after a run, flock(1) or a script" {
+@test "a run that waits sleeps, holds no lock, and gets its locks when a run, flock(1) or a script frees them" {
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
@@ -358,12 +358,12 @@ waits_longer() {
 }
 
 # bats test_tags=slow
-@test "the time for the lock is not the command's: --timeout begins with the command" {
+@test "the time of --timeout begins when the command starts, not while the run waits for a lock" {
 	late waits_longer LIMIT
 }
 
 # bats test_tags=slow
-@test "a change that nothing tells of is seen in a second, as on a network file system" {
+@test "a run that waits sees within a second that a lock changed, even if the file system does not report it" {
 	hold_by_script
 	contend
 	# A store into a mapping of the file: inotify(7).
@@ -374,7 +374,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 }
 
 # bats test_tags=slow
-@test "a run that looks at an empty file again and again keeps others from no other lock" {
+@test "a run that waits for an empty file that changes all the time does not hold its other locks" {
 	hold_by_flock
 	start "$WDRUN" -w 1000 -l lock -l a -l z true # in the order of their names, z first
 	wait_until is_waiting "$started"
@@ -389,7 +389,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 	release
 }
 
-@test "a run that waits is ended by a signal, also one that the caller blocks, and leaves nothing" {
+@test "a signal ends a run that waits for a lock, even if the caller blocks it, and nothing is left" {
 	ulimit -c 0
 	for holds in hold_lock hold_by_script; do
 		"$holds"
@@ -412,7 +412,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 }
 
 # bats test_tags=slow
-@test "Ctrl-Z stops a run that waits for a lock, fg has it go on, meanwhile others get the lock" {
+@test "Ctrl-Z stops a run that waits for a lock, others can get the lock meanwhile, and fg continues the run" {
 	hold_lock
 	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
 	start "${as_job[@]}" "$WDRUN" --lock=lock --lock-wait=1000 echo inside
@@ -433,7 +433,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 }
 
 # bats test_tags=tree
-@test "kill -9 of the supervisor leaves the front the lock; kill -9 of both frees it" {
+@test "after kill -9 of the supervisor the front still holds the lock; after kill -9 of both it is free" {
 	for last in CONT KILL; do
 		hold "$WDRUN" --lock=lock escape fork setsid stubborn
 		front=$holder

@@ -38,7 +38,7 @@ tells_alone() {
 	has_line_count 1 err
 }
 
-@test "the sentences about what cannot be run, and about output that cannot be written" {
+@test "messages about commands that cannot be run, and output that cannot be written, keep their words" {
 	tells_alone "no COMMAND given (see --help)"
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, *)" -t 5x true
 	tells_alone "'--no-such' is not an option (see --help)" --no-such true
@@ -52,7 +52,7 @@ tells_alone() {
 	told "cannot write to stdout: No space left on device; the rest of it is lost"
 }
 
-@test "the sentences about a stop, and what a run did" {
+@test "messages about a stop, and about what a run did, keep their words" {
 	tells "timed out after 300ms, stopping 1 process with SIGTERM*:" -t 300ms sleep 1000
 	tells "timed out after 1ns, stopping *" -t 1e-9 sleep 1000
 	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
@@ -81,7 +81,7 @@ tells_alone() {
 		sh -c 'exit 3'
 }
 
-@test "the sentences about locks and runs on record" {
+@test "messages about locks and runs on record keep their words" {
 	dead=$(sh -c 'echo $$')
 	start ./wdrun --lock=lock sleep 1000
 	wait_until test -s lock

@@ -9,7 +9,7 @@ load bounds
 
 deaf_daemon=(escape fork setsid stubborn)
 
-@test "what stops the command before it is executed does not stop the run" {
+@test "a signal that stops the target before it executes the command does not hold up the run" {
 	need strace
 	is_front() { first_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ]; }
 	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=1000000 \
@@ -21,7 +21,7 @@ deaf_daemon=(escape fork setsid stubborn)
 	gives 124 finish
 }
 
-@test "--timeout ends a command with 124, not one that ends in time; 0 and never are no bounds" {
+@test "--timeout ends a command that takes too long with 124, and no other; 0 and never set no limit" {
 	gives 124 directly -t0.1 sleep 1000
 	gives 3 directly -t 60 -k 60 sh -c 'echo done; exit 3'
 	[ "$output$stderr" = "done" ]
@@ -29,7 +29,7 @@ deaf_daemon=(escape fork setsid stubborn)
 	goes_on --timeout=never --kill-after=never
 }
 
-@test "a stop is told, with each process; with --verbose each decision, with --quiet nothing" {
+@test "a stop prints each process of the tree; --verbose prints each decision, too, and --quiet prints nothing" {
 	gives 124 late directly -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
 	only_messages
 	# Each of them is shown as a process of the tree.
@@ -76,7 +76,7 @@ deaf_daemon=(escape fork setsid stubborn)
 # --- --until and --heartbeat -------------------------------------------------
 
 # bats test_tags=slow
-@test "a command that is complete and silent is stopped after a grace, with 0; one that writes, after ten" {
+@test "after the text of --until, a silent command is stopped with 0 after the grace, one that writes after ten graces" {
 	gives 0 directly -p -u ready --until-grace=100ms -k 100ms "${deaf_daemon[@]}"
 	has_message escape stubborn
 	goes_on -u ready --until-grace=never
@@ -93,7 +93,7 @@ deaf_daemon=(escape fork setsid stubborn)
 }
 
 # bats test_tags=slow
-@test "a timeout after the text is one only where output went on, but not in its line or before a silence" {
+@test "after the text of --until, a timeout gives 124 only if output went on until then, after the line of the text" {
 	for row in '124 echo DONE; while :; do echo more; pause 0.05; done' \
 		'124 while :; do pause 0.05; echo DONE; done' \
 		'0 echo DONE; echo more; exec sleep 1000' \
@@ -104,7 +104,7 @@ deaf_daemon=(escape fork setsid stubborn)
 	done
 }
 
-@test "--until-failure gives 1, also beside --until, and wherever it stands; an exit keeps its status" {
+@test "--until-failure gives 1, even if the text of --until comes, too; a command that exits keeps its status" {
 	for row in '1 echo failed' '1 echo passed, failed' '1 echo failed, passed' \
 		'1 echo failed; sleep 0.1; echo passed' '1 echo passed; sleep 0.1; echo failed' \
 		'0 echo passed' '1 printf fai >&2; echo passed; sleep 0.1; printf led >&2'; do
@@ -124,7 +124,7 @@ ends() {
 }
 
 # bats test_tags=slow
-@test "a command that exits within the grace keeps its status; after the text a timeout gives 0" {
+@test "a command that exits after the text of --until keeps its status; a timeout after the text gives 0" {
 	ends 3 --until-grace=60 'echo DONE; sleep 0.1; echo more; exit 3'
 	[ "$output$stderr" = $'DONE\nmore' ]
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
@@ -146,7 +146,7 @@ found() {
 
 # What is carried from one read to the next is the subject of the unit test search.
 # bats test_tags=smoke
-@test "the text is found: within a line, on stderr, in pieces, of any process, in one stream" {
+@test "the text of --until is found within a line, on stderr, in pieces, of any process, but not across streams" {
 	found '"type":"result","subtype":' \
 		'printf "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
 	[[ $stderr == *'success"}'* ]]
@@ -165,7 +165,7 @@ found() {
 }
 
 # bats test_tags=slow
-@test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
+@test "a heartbeat comes after silence, does not count as output, and does not come with -q or in a stop" {
 	# It ends the wait of the command, which was silent from its output on.
 	late ends_after LIMIT 0 --heartbeat=LIMIT -i 60 bash -c '
 		sleep "$half"; note; echo heard; await_file err'
@@ -193,7 +193,7 @@ stops_survivors() {
 }
 
 # bats test_tags=tree
-@test "with --die-with-reader a command that is silent ends with its reader" {
+@test "with --die-with-reader, even a silent command ends when its reader is gone" {
 	command=("$WDRUN" --die-with-reader -k 100ms --report=report escape fork setsid stubborn)
 	for option in -v --tee=copy; do
 		gives 143 directly bash -c '"${@:2}" "$1" sh -c "echo ready; exec sleep 1000" |
@@ -219,7 +219,7 @@ print(run.wait())' "$pair" "${command[@]}"
 	done
 }
 
-@test "a survivor that does nothing is stopped at --idle-after-exit, and the status stands" {
+@test "a survivor that does nothing is stopped after --idle-after-exit, and the command's status stands" {
 	stops_survivors 5 escape -x 5 fork setsid stubborn closed
 	stops_survivors 139 sh -c 'sleep 1000 & kill -SEGV $$'
 	stops_survivors 6 -q sh -c 'sleep 1000 & exit 6'
@@ -227,7 +227,7 @@ print(run.wait())' "$pair" "${command[@]}"
 }
 
 # bats test_tags=slow
-@test "output, a file, CPU time of survivors put off --idle-after-exit, up to --max-after-exit" {
+@test "survivors that print, write a file or use CPU time outlast --idle-after-exit, up to --max-after-exit" {
 	# The survivor starts no process, which would be progress: it waits at a FIFO.
 	mkfifo never
 	moves='(read -rt "$half" <>../never; note; eval "$0"; read -r <>../never) & exit 3'
@@ -269,7 +269,7 @@ print(run.wait())' "$pair" "${command[@]}"
 	nobody_is_left
 }
 
-@test "a survivor that waits for the end of the command's process sees it" {
+@test "a survivor that waits until the command's process is gone sees that it is gone" {
 	gives 3 directly --idle-after-exit=20 --max-after-exit=20 bash -c '
 		(while kill -0 $$; do pause 0.02; done; echo seen >work) 2>/dev/null & exit 3'
 	has_text work seen
@@ -277,7 +277,7 @@ print(run.wait())' "$pair" "${command[@]}"
 	gives 3 directly --survivors=wait sh -c 'tail -s .1 --pid=$$ -n 0 -f /dev/null & exit 3'
 }
 
-@test "a signal while survivors linger reaches their group, a terminating one ends them" {
+@test "a signal while survivors are left reaches their process group, and a terminating one ends them" {
 	underway --survivors=wait sh -c 'sigcount & exit 3'
 	wait_until lingers
 	kill -USR1 "$front"

@@ -46,7 +46,7 @@ by_death() { # front|supervisor COMMAND...
 }
 
 # bats test_tags=smoke,tree
-@test "children, daemons, the deaf, the stopped, a chain, a storm are dead however the run ends" {
+@test "children, daemons, processes that ignore SIGTERM or are stopped, and fork bombs are dead however the run ends" {
 	by_completion "${all_kinds[@]}"
 	by_signal TERM "${all_kinds[@]}"
 	by_death front "${all_kinds[@]}"
@@ -77,7 +77,7 @@ traced() {
 }
 
 # bats test_tags=slow
-@test "a cancel, and the loss of the front, reach the command before all else; a sample is no fork" {
+@test "after a cancel, or SIGKILL of the front, the command gets its signal before anything is read; no sample forks" {
 	need strace
 	strace -qq -f -e trace=none true || skip "strace may not trace"
 	for signal in TERM KILL; do
@@ -110,7 +110,7 @@ reaches() {
 }
 
 # bats test_tags=tree
-@test "the first signal reaches groups, sessions, orphans, children of threads once, and the stopped" {
+@test "the first signal reaches groups, sessions, orphans, children of threads and stopped processes, each once" {
 	# threads is ready, too.
 	reaches 45 46 'for _ in {1..40}; do sigcount & done
 		setsid sigcount &
@@ -131,7 +131,7 @@ reaches() {
 }
 
 # bats test_tags=tree
-@test "the first signal reaches a command that has left its group, and orphans of a subreaper" {
+@test "the first signal reaches a command that has left its process group, and the orphans of a subreaper" {
 	cat >sigcount <<-'END'
 		#!/usr/bin/env python3
 		import ctypes, os
@@ -147,12 +147,12 @@ reaches() {
 		PATH=.:$PATH'
 }
 
-@test "the first signal reaches the command of a run within the run once" {
+@test "the command of a nested run gets the first signal once" {
 	reaches 2 2 '"$WDRUN" -k never sigcount &'
 }
 
 # bats test_tags=slow
-@test "an orphan gets the first signal, however late in a stop it comes" {
+@test "a process that becomes an orphan gets the first signal, however late in a stop that is" {
 	# Its parent ends 4.5 s after the signal, and is no child of the supervisor, which
 	# is not told of that.
 	underway -k 8 bash -c 'trap "" TERM
@@ -170,7 +170,7 @@ reaches() {
 # Each process of a chain dies of the signal, and so leaves the next one to the
 # supervisor; a shell with a trap dies only when its child is dead.
 # bats test_tags=tree
-@test "what a handler of the first signal starts may end; what it leaves gets the signal" {
+@test "a child that a handler of the first signal starts may finish; what that child leaves gets the signal" {
 	export links last link='((links-- > 0)) || exec bash -c "$last"
 		setsid bash -c "$link"
 		true'
@@ -202,7 +202,7 @@ reaches() {
 	nobody_is_left
 }
 
-@test "--keep lets a daemon live, with what is below it, at an exit, a timeout and a cancel" {
+@test "--keep lets a daemon and its descendants live after an exit, a timeout, a cancel, and SIGKILL of a watcher" {
 	for how in setsid nohup; do
 		both="daemon kept $how; daemon other $how"
 		gives 3 complete "$WDRUN" --keep=kept --idle-after-exit=100ms bash -c "$both; exit 3"
@@ -231,7 +231,7 @@ reaches() {
 	one_is_kept
 }
 
-@test "who is kept is not waited for, by any name, and in runs within the run, too" {
+@test "wdrun does not wait for a daemon that it keeps, by comm or argv[0], in nested runs, too" {
 	cp "$(command -v sleep)" a-very-long-name
 	both() {
 		daemon kept
@@ -263,7 +263,7 @@ reaches() {
 	done
 }
 
-@test "a command that unmounts /proc is ended as a whole, escapees too" {
+@test "a command that unmounts /proc is ended with all its processes, even those in sessions of their own" {
 	need_mounts
 	start unshare --mount bash -c 'mount --make-rprivate /
 		exec "$WDRUN" -k 300ms bash -c "

@@ -34,7 +34,7 @@ accepted() {
 
 # unit/duration.c has what is a duration.
 # bats test_tags=slow
-@test "durations have units, signals names or numbers; what is neither is refused, and named" {
+@test "durations have units, signals have names or numbers; any other value is refused, and a message names it" {
 	for option in --timeout --kill-after --idle-after-exit --max-after-exit \
 		--idle-timeout --until-grace --heartbeat; do
 		refused "$option '5x'" "$option=5x" touch ran
@@ -60,7 +60,7 @@ accepted() {
 }
 
 # bats test_tags=smoke
-@test "a mistake is refused and named with its option, and no other option has made anything" {
+@test "a mistake is refused, a message names its option, and no other option has created a file" {
 	printf -v text '%01025d' 0
 	mkdir directory
 	mkfifo fifo
@@ -119,7 +119,7 @@ accepted() {
 	[ ! -e copy ]
 }
 
-@test "options end at the first operand, and at --; values are joined or apart; the last counts" {
+@test "options end at COMMAND or --; a value may be joined or apart; of two values the last counts" {
 	directly echo -t x --help
 	[ "$output" = "-t x --help" ]
 	directly -t 100 -- echo -- -t 7
@@ -143,7 +143,7 @@ accepted() {
 	[ -s err ]
 }
 
-@test "what a message quotes is printable UTF-8: C0, C1 and broken bytes become ?" {
+@test "what a message quotes is printable UTF-8: control characters and broken bytes become ?" {
 	text='' expected=''
 	for bad in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
 		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
@@ -158,7 +158,7 @@ accepted() {
 
 # The rows that make --help make the options, too; docs.bats holds the manual against it.
 # bats test_tags=smoke
-@test "every option is taken, long and short; --help has at most 44 lines of 60 columns" {
+@test "every option works in its long and short form; --help has at most 44 lines of 60 columns" {
 	need_pty
 	accepted --timeout=never --idle-timeout=never --until=text --kill-after=never \
 		--signal=TERM --preserve-status --idle-after-exit=never --max-after-exit=never \

@@ -9,7 +9,7 @@ load helper
 load bounds
 
 # bats test_tags=smoke
-@test "every byte of both streams comes through a pipe, a file, with the command's status" {
+@test "every byte of both streams reaches a pipe or a file, and the command's status stands" {
 	head -c 5000000 /dev/urandom >sent
 	for options in '--until=nothing --tee=copy' --pty; do
 		# shellcheck disable=SC2086 # words
@@ -26,7 +26,7 @@ load bounds
 	cmp second other
 }
 
-@test "both streams keep their order where they go to one place; nothing is overwritten" {
+@test "if both streams go to one file, they keep their order, and nothing is overwritten" {
 	in_turns='for ((i = 1; i <= 1000; i += 2)); do
 		echo $i; echo $((i + 1)) >&2; done'
 	expected=({1..1000})
@@ -79,7 +79,7 @@ load bounds
 	[ ! -e survived ]
 }
 
-@test "readers see the end when the command closes a descriptor" {
+@test "a reader sees the end of file when the command closes the descriptor" {
 	mkfifo fifo other gate
 	exec 6<>gate
 	start sh -c 'exec "$WDRUN" -i60 sh -c "
@@ -97,7 +97,7 @@ load bounds
 }
 
 # bats test_tags=slow
-@test "a stuck reader of stdout blocks it and not stderr, and nothing is lost" {
+@test "a stuck reader of stdout blocks stdout but not stderr, and nothing is lost" {
 	head -c 3000000 /dev/urandom >sent
 	start sip -w go "$WDRUN" -i 60 sh -c '
 		{ cat sent; : >over; } &
@@ -112,7 +112,7 @@ load bounds
 }
 
 # bats test_tags=smoke
-@test "a program that does not wait for room, as Node, loses nothing up to 1 MiB" {
+@test "a program that does not wait for room in its pipe, such as Node, loses no output up to 1 MiB" {
 	for redirection in '' '2>&1'; do
 		eval '"$WDRUN" -i 60 python3 -c "import os
 os.set_blocking(1, False)
@@ -125,7 +125,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$output" = $'1048576\n65536' ]
 }
 
-@test "lines stay whole for a reader that is slow, and others that write to the same pipe" {
+@test "lines stay whole, even if the reader is slow and others write to the same pipe" {
 	# Its pipe holds one page: a write that was cut would show.
 	for row in '"$WDRUN" -i 60 bash lines' '"$WDRUN" -i 60 bash lines 2>&1' \
 		'"$WDRUN" --tee=/dev/fd/9 bash lines 9>&1 >/dev/null'; do
@@ -136,7 +136,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	done
 }
 
-@test "a message begins on a line of its own where wdrun carries a part of a line to the same place" {
+@test "a message begins on a line of its own, even if wdrun has just carried a part of a line to the same place" {
 	for redirection in '>log 2>&1' '>/dev/null 2>log' '2>&1 | cat >log'; do
 		echo "$redirection"
 		eval '"$WDRUN" -t 500ms --tee=copy sh -c "printf part; printf part >&2
@@ -152,7 +152,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(head -n 2 err | cut -c1-6)" = $'line\nwdrun:' ]
 }
 
-@test "a stdout that is closed stays closed, and stderr comes through" {
+@test "a closed stdout stays closed, and stderr is carried" {
 	gives 3 complete sh -c 'exec "$@" >&-' sh "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
 	[ -e closed ]
@@ -160,7 +160,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(<copy)" = error ]
 }
 
-@test "output that cannot be written is told once, and makes a 0 a 125; the command runs on" {
+@test "if output cannot be written, one message says so, the command runs on, and a status of 0 becomes 125" {
 	head -c 500000 /dev/urandom >sent
 	# A full disk, and a file that may not grow.
 	for row in '125 -i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
@@ -181,7 +181,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(stat -c %s file)" -eq 65536 ]
 }
 
-@test "after an error of writing nothing more is written, also where there is space again" {
+@test "after a write error nothing more is written, even if there is space again" {
 	need prlimit
 	mkfifo gate
 	exec 6<>gate
@@ -196,7 +196,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	no grep -q more file
 }
 
-@test "trouble with stderr, a copy, or a reader that is gone changes no status" {
+@test "trouble with stderr or the copy, or a reader that is gone, changes no status" {
 	gives 0 complete sh -c 'exec "$WDRUN" --tee=/dev/full sh -c "
 		echo text; echo error >&2" 2>/dev/full'
 	[ "$output" = text ]
@@ -209,7 +209,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 # --- --pty -------------------------------------------------------------------
 
 # bats test_tags=smoke
-@test "stdout and stderr are the controlling terminal, 24 by 80; stdin and status are as ever" {
+@test "with --pty, stdout and stderr are a controlling terminal of 24 by 80; stdin and status are as without it" {
 	gives 42 directly --pty sh -c '[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes
 		read -r x; echo "$x"; echo error >&2; echo words >/dev/tty
 		stty size </dev/tty
@@ -224,7 +224,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3" >&- 2>&-'
 }
 
-@test "a reader that has gone hangs up nobody on the terminal who writes nothing" {
+@test "with --pty, a command that writes nothing is not hung up when the reader is gone" {
 	mkfifo go
 	"$WDRUN" --pty sh -c 'echo first; read -r x <go; exit 3' 2>err |
 		{ read -r x; exec <&-; echo "$x" >go; [ "$x" = first ]; } || true
@@ -232,7 +232,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ ! -s err ]
 }
 
-@test "the terminal stays for survivors, also where they are let go, without a SIGHUP" {
+@test "with --pty --survivors=leave, survivors keep their terminal, and get no SIGHUP" {
 	mkfifo pipe
 	gives 5 directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
 		read -r word <pipe; [ -t 1 ] && echo "$word" >>how; } & exit 5'
@@ -241,7 +241,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(<how)" = here ]
 }
 
-@test "a survivor may set the modes of its terminal, when it is stopped, too" {
+@test "with --pty, a survivor can set the modes of its terminal, even while a stop ends it" {
 	gives 3 directly --pty --idle-after-exit=100ms -k 100 sh -c '
 		(trap "stty -echo </dev/tty && : >set; exit" TERM
 		: >ready; while :; do sleep 0.05; done) &
@@ -249,7 +249,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ -e set ]
 }
 
-@test "no message is lost where other processes write to the terminal" {
+@test "no message is lost while other processes write to the same terminal" {
 	# The kernel lets one process at a time write to a terminal; a write
 	# without waiting then fails.
 	"$WDRUN" --pty bash -c 'until [ -e over ]; do echo x; done &
@@ -260,7 +260,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 # --- --tee -------------------------------------------------------------------
 
 # bats test_tags=smoke
-@test "the copy has the mode of the umask, all output, of survivors and a terminal too, and grows" {
+@test "the copy has all output, of survivors and a terminal, too; it is appended, and made with the umask's mode" {
 	umask 027
 	directly --tee=made sh -c 'stat -c %a made; cd /; exec echo hello'
 	[ "$(<made)" = $'640\nhello' ]
@@ -284,7 +284,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(grep -cxE 'line [0-9]+ of [1-3]' lines)" -eq 900 ]
 }
 
-@test "the copy comes at once, a part of a line too, and before the output" {
+@test "the copy is written at once, even a part of a line, and before the output" {
 	# The first piece is more than the reader's pipe holds.
 	seq 9999 | head -c 30000 >sent # text: bash reads what comes behind
 	gives 4 complete sip -w go "$WDRUN" -t 200 --tee=copy bash -c '
@@ -315,7 +315,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 }
 
 # bats test_tags=slow
-@test "a copy that cannot be written is told once; a stuck reader of it holds up no timeout" {
+@test "if the copy cannot be written, one message says so; a stuck reader of the copy delays no timeout" {
 	# Both streams have it.
 	gives 4 directly --tee=/dev/full sh -c 'echo one; echo two >&2
 		sleep 0.1; echo one; echo two >&2; exit 4'

@@ -25,7 +25,7 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke,tree
-@test "--reap, one of several, ends a daemon that both watchers left; so does a run on record" {
+@test "--reap ends a daemon whose watchers are both dead, even if several --reap run; so does the next run on record" {
 	orphan --name=nightly -- escape fork setsid stubborn
 	is_listed nightly orphaned
 	for _ in {1..4}; do
@@ -46,13 +46,13 @@ reap_keeps() {
 	[ -z "$(ids)" ]
 }
 
-@test "--reap lets a daemon that --keep names and that leads a session live, with its child" {
+@test "--reap spares a daemon that --keep names and that leads a session, and its child" {
 	orphan --name=nightly --keep=kept -- bash -c 'daemon kept; daemon other; exec escape stubborn'
 	reap_finishes
 	one_is_kept
 }
 
-@test "a run within an orphaned run is ended, and who has no environment, by session or parent" {
+@test "--reap ends nested runs, and processes without WDRUN_ID that it knows by their session or parent" {
 	number=5 orphan --name=a -- sh -c 'escape fork & chain 20000 &
 		"$WDRUN" --registry="$PWD/other" escape fork setsid &
 		escape fork empty &
@@ -70,7 +70,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "of a run in the session of another one all is ended that is left, and nothing of that one" {
+@test "--reap ends what is left of a run in the session of another run, and nothing of the other run" {
 	begin outer -- bash -c 'setsid sleep 1000 & echo "$!" >other
 		"$WDRUN" --foreground --name=inner -- sh -c \
 			"escape fork & escape fork setsid & wait" &
@@ -93,7 +93,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "who only looks like the run's is left alone, and so are --reap's ancestors, with a message" {
+@test "--reap leaves processes alone that only look like the run's, and its own ancestors, which a message names" {
 	orphan --name=a -- escape fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" WDRUN_ID= \
 		"XWDRUN_ID=$id" "WDRUN_IDX=$id" "X=WDRUN_ID=$id" "wdrun_id=$id"; do
@@ -111,7 +111,7 @@ reap_keeps() {
 	spares "${strangers[@]}"
 }
 
-@test "two hundred orphaned runs are looked for together: that takes no 20 seconds" {
+@test "--reap searches for two hundred orphaned runs at once, in less than 20 seconds" {
 	forge
 	for number in {1..199}; do
 		printf -v other '%d-%x' "${id%-*}" "$number"
@@ -122,7 +122,7 @@ reap_keeps() {
 	[ -z "$(ids)" ]
 }
 
-@test "a process of the session that nothing proves the run's stays, and is on record" {
+@test "a process of the session that is not proven to be of the run lives on, and keeps the run on record" {
 	orphan --name=a --lock=lock -- escape fork empty
 	reap_keeps "$ready"
 	[ -e lock ]
@@ -131,7 +131,7 @@ reap_keeps() {
 	[ ! -e lock ]
 }
 
-@test "a process of another user is left alone, and keeps its run on record" {
+@test "--reap leaves a process of another user alone, and keeps its run on record" {
 	need_other_user
 	orphan --name=a -- bash -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
@@ -143,7 +143,7 @@ reap_keeps() {
 	reap_finishes
 }
 
-@test "a run of which one watcher lives is listed as stopping; a living supervisor is waited for" {
+@test "a run with one living watcher is listed as stopping; --reap waits for a living supervisor" {
 	begin hurt -- escape fork setsid
 	find_watchers
 	kill_supervisor
@@ -162,7 +162,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "a run of another PID namespace is neither reaped nor cancelled: it is elsewhere" {
+@test "a run of another PID namespace is listed as elsewhere, and neither reaped nor cancelled" {
 	need_unshare --pid --fork --mount-proc
 	begin job -- sigcount
 	job=$front
@@ -180,7 +180,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "a run of a PID namespace that is gone is named, and how it can be finished" {
+@test "--reap names a run whose PID namespace is gone, and says how to finish it" {
 	need_unshare --pid --fork --mount-proc --kill-child
 	start unshare --pid --fork --mount-proc --kill-child "$WDRUN" --name=job act any ready live
 	await_ready
@@ -220,7 +220,7 @@ reap_keeps() {
 	spares "$agent"
 }
 
-@test "a run from before the last boot is finished without a signal, another machine's is not" {
+@test "--reap finishes a run from before the last boot without a signal, and leaves a run of another machine" {
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	: >made
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
@@ -234,7 +234,7 @@ reap_keeps() {
 	spares "$living"
 }
 
-@test "a run that was killed while it waited for a lock leaves an entry, and no more" {
+@test "a run that was killed while it waited for a lock leaves only its entry" {
 	wait_for_lock --cleanup=made
 	find_id
 	kill -KILL "$front"
@@ -248,7 +248,7 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke
-@test "--reap removes the run's files of --lock and --cleanup, none of another's, and says so" {
+@test "--reap removes the --lock and --cleanup files of the run, but not those of others, and says so" {
 	: >before
 	orphan --name=a --lock=lock --cleanup={before,pid,made,d,d/pid} -- bash -c 'mkdir d
 		echo "$$" >pid; echo "$$" >d/pid; echo data >made

@@ -30,7 +30,7 @@ does_not_run() {
 }
 
 # bats test_tags=smoke,slow
-@test "the registry is where the manual says, for this user alone; without one no run begins" {
+@test "the registry is where the manual says, and private to its user; without a registry no run on record begins" {
 	homes=(-uHOME HOME= HOME=relative)
 	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
 	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
@@ -55,7 +55,7 @@ does_not_run() {
 }
 
 # bats test_tags=slow
-@test "what others can write or own, or cannot be read, is no registry for a run, --list, --reap" {
+@test "a run, --list and --reap refuse a registry that others own or may write, or that cannot be read" {
 	places=(everyones sticky link file fifo file/below) as=()
 	mkdir -m 777 everyones
 	mkdir -m 1777 sticky
@@ -93,7 +93,7 @@ does_not_run() {
 }
 
 # The processes of its entry could not be told from those of the other namespace.
-@test "with the /proc of another PID namespace, no run begins, and none is reaped" {
+@test "with the /proc of another PID namespace, no run on record begins, and none is reaped" {
 	need_unshare --pid --fork
 	orphan --name=lost -- escape fork setsid
 	complete unshare --pid --fork bash -c '"$WDRUN" --name=here touch ran
@@ -136,7 +136,7 @@ does_not_run() {
 }
 
 # bats test_tags=slow
-@test "a command is not executed where the run cannot be put on record, and the report says so" {
+@test "if the run cannot be put on record, the command is not executed, and the report says so" {
 	printf -v name '%0250d' 0
 	# The entry may not have more than 1 KiB. The target, too, adds its part.
 	for row in "touch ran $name$name$name$name" \
@@ -152,7 +152,7 @@ does_not_run() {
 }
 
 # bats test_tags=slow
-@test "--reap names an entry that it cannot read, of another version or half written" {
+@test "--reap names an entry that it cannot read, since it is of another version or half written" {
 	for text in 'wdrun 3\0host a b 1\0' 'wdrun 4\0host a'; do
 		forge
 		# shellcheck disable=SC2059 # it is a format
@@ -208,7 +208,7 @@ list() {
 	[ -z "$(ids)" ]
 }
 
-@test "where no run is on record, --list says so on stderr, and --json is an empty array" {
+@test "if no run is on record, --list says so on stderr, and --json prints an empty array" {
 	for place in "$WDRUN_REGISTRY" nowhere; do
 		list --registry="$place"
 		[ -z "$output" ]
@@ -224,7 +224,7 @@ list() {
 }
 
 # bats test_tags=slow
-@test "an entry that cannot be read for lack of a resource fails --list, --cancel and --reap" {
+@test "--list, --cancel and --reap fail if they lack memory or descriptors to read an entry" {
 	need strace
 	strace -qq -f -e trace=none true || skip "strace may not trace"
 	forge
@@ -238,7 +238,7 @@ list() {
 }
 
 # bats test_tags=slow
-@test "at a terminal the list is cut to its width; where it cannot be written, it fails" {
+@test "--list cuts its lines to the width of a terminal, and fails if they cannot be written" {
 	begin nightly -- sigcount 9 {1..200}
 	for width in 40 120; do
 		complete env -u WDRUN_REGISTRY "$WDRUN" --pty --no-stdin -- sh -c '
@@ -255,7 +255,7 @@ list() {
 }
 
 # bats test_tags=smoke
-@test "no name can control the terminal; --json is JSON, whatever bytes there are, and complete" {
+@test "--list prints no control characters of a name; --json is valid and complete, whatever the bytes are" {
 	nasty=$'"quoted" \\ back\nnew\tline\e \xff\xc3 é 🐢 \xc2\x9b'
 	begin "$nasty" -t 1h -- sigcount 9 '' "$nasty" last
 	"$WDRUN" --list >list

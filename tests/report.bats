@@ -36,7 +36,7 @@ reports_to() {
 }
 
 # bats test_tags=smoke,slow
-@test "a command's own end is reported: status, signal, use, why it was not executed; any bytes" {
+@test "the report tells how the command ended, and what it used, or why it was not executed, whatever bytes it has" {
 	now=$EPOCHSECONDS
 	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and
 		.reason == null and .reason_code == null and .tree == null and
@@ -62,7 +62,7 @@ reports_to() {
 }
 
 # bats test_tags=slow
-@test "each reason for a stop is reported, how many processes it met, and output given up" {
+@test "the report tells the reason for a stop, how many processes were stopped, and how much output was given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
 	ends 7 '.outcome == "exited" and .target.status == 7 and .processes.stopped == 1 and
@@ -85,7 +85,7 @@ reports_to() {
 }
 
 # bats test_tags=tree,slow
-@test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
+@test "the report has the tree of the diagnosis as it was printed, even with --quiet" {
 	# The first signal changes nothing: see diagnosis.bats.
 	ends 124 '.reason == "timed out" and .reason_code == "timeout" and
 		.status == 124 and .target.signal == "SIGKILL" and
@@ -105,7 +105,7 @@ reports_to() {
 	[ ! -s err ]
 }
 
-@test "a lock that is held is reported; such a run used nothing" {
+@test "the report tells that a lock is held; such a run used no CPU time and no memory" {
 	exec 9>lock
 	flock 9
 	# What the caller used is not the run's.
@@ -129,7 +129,7 @@ refused() {
 }
 
 # bats test_tags=slow
-@test "what is refused before anything is run is reported, in the words of its message" {
+@test "if a run is refused before anything is run, the report tells why in the words of the message" {
 	as=()
 	echo text >text
 	ln -s nothing link
@@ -146,7 +146,7 @@ refused() {
 }
 
 # bats test_tags=slow
-@test "another user's file that rename(2) may not replace is refused before anything is run" {
+@test "if rename(2) may not replace another user's file, --report=FILE is refused before anything is run" {
 	need_other_user
 	cp "$WDRUN" wdrun
 	chmod 755 . .. ../.. wdrun
@@ -166,7 +166,7 @@ refused() {
 }
 
 # bats test_tags=smoke
-@test "an older report is replaced in one step, where its name led at the start" {
+@test "an older report is replaced in one step, in the directory to which its path led at the start" {
 	mkdir -p A/app victim place
 	echo precious | tee victim/report >precious
 	printf -v older 'x%.0s' {1..255}
@@ -185,7 +185,7 @@ refused() {
 }
 
 # bats test_tags=slow
-@test "no other kind of file is replaced; another user's FIFO, a wrong descriptor are refused" {
+@test "--report replaces only regular files, and refuses another user's FIFO and a wrong descriptor" {
 	files=(link . absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
 	echo old >kept
 	ln -s kept link
@@ -205,7 +205,7 @@ refused() {
 }
 
 # bats test_tags=slow
-@test "FIFOs and descriptors get the report; without a reader, or with a stuck one, nothing hangs" {
+@test "a FIFO or descriptor gets the report; if its reader is missing or stuck, nothing hangs" {
 	mkfifo fifo
 	reports_to fifo
 	exec 7<>fifo

@@ -12,7 +12,7 @@ has_taken_all() {
 	grep -q '^ShdPnd:.0*$' "/proc/$1/status" && is_idle "$1"
 }
 
-@test "a terminating signal reaches all; another the command's whole group" {
+@test "a terminating signal reaches the whole tree; any other reaches the command's process group" {
 	start "$WDRUN" -k never sh -c 'sigcount & setsid sigcount >escaped & exec sigcount'
 	wait_until has_lines 2 'ready .*'
 	await_ready escaped
@@ -34,7 +34,7 @@ has_taken_all() {
 }
 
 # bats test_tags=slow
-@test "a terminating signal starts the clock of --kill-after, and puts off no --timeout" {
+@test "a terminating signal starts the time of --kill-after, and does not delay --timeout" {
 	underway -k 200ms env --ignore-signal=TERM escape
 	ended_by TERM 137
 	# The command has sent the signal before it is ready.
@@ -43,7 +43,7 @@ has_taken_all() {
 	has_message TERM
 }
 
-@test "two terminating signals are forwarded, the third kills at once, whoever sends them" {
+@test "two terminating signals are forwarded, and the third one kills at once, whoever sends them" {
 	underway -k never sigcount
 	kill -INT "$started"
 	wait_until has_lines 1 'got 2'
@@ -90,7 +90,7 @@ has_taken_all() {
 	has_lines 1 'got 2'
 }
 
-@test "of two terminating signals in a row, the command gets each" {
+@test "of two different terminating signals in a row, the command gets both" {
 	underway -k 60 bash -c 'trap "echo int" INT; trap "echo term; exit 7" TERM
 		echo "ready $$"; while :; do read -rt 0.1 <><(:); done'
 	kill -INT "$front"
@@ -101,7 +101,7 @@ has_taken_all() {
 }
 
 # Its workers, and a run within the run, are left to it.
-@test "SIGHUP from a process means: read your configuration; it ends a command that dies of it" {
+@test "a SIGHUP that a process sends is forwarded, and cancels the run only if the command dies of it" {
 	underway bash -c 'trap "echo reloaded" HUP; echo "ready $$"
 		while :; do sleep 0.05; done'
 	kill -HUP "$front"
@@ -129,7 +129,7 @@ has_taken_all() {
 	ended_by HUP 129
 }
 
-@test "a command ends its run by a signal to its parent; what says ready does not come back" {
+@test "a command can end its run by a terminating signal to its parent; other signals to the parent do nothing" {
 	gives 143 complete "$WDRUN" sh -c 'kill -TERM "$PPID"; exec sleep 1000'
 	underway sigcount
 	kill -USR1 "$supervisor"
@@ -149,7 +149,7 @@ sent_by_another() {
 	grep -q '"cancelled_by":{"signal":"SIGTERM","pid":'"$sender"',"command":"' report
 }
 
-@test "a cancel is told with its sender, but not to a caller who has sent it, and not with -q" {
+@test "a message names the sender of a cancel, but not if that is the caller, and not with -q" {
 	sent_by_another
 	has_message "cancelled by SIGTERM from $sender (" '), stopping 1 process'
 	sent_by_another -q
@@ -180,7 +180,7 @@ sent_by_another() {
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
 }
 
-@test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
+@test "a signal that was ignored when wdrun started stays ignored, as by nohup(1), and does not count" {
 	start env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
 	await_ready
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
@@ -203,7 +203,7 @@ pending() {
 	complete env --block-signal="$1" bash -c 'sh -c "kill -$0 $$"; exec "$@"' "$@"
 }
 
-@test "what was pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
+@test "a signal that was pending when wdrun started, even of Ctrl-C, is pending for the command, or ends the run" {
 	export -f is_pending
 	gives 0 pending USR1 "$WDRUN" -t 200 bash -c '
 		until is_pending $$ "[2367abef].."; do :; done; echo pending'
@@ -220,7 +220,7 @@ pending() {
 }
 
 # bats test_tags=slow
-@test "a signal in the first moments is not lost" {
+@test "a signal in the first moments of wdrun is not lost" {
 	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# Before that, env would die by the signal.
@@ -230,7 +230,7 @@ pending() {
 }
 
 # bats test_tags=smoke
-@test "TSTP stops the command and wdrun, CONT continues them; a command may handle it" {
+@test "SIGTSTP stops the command and wdrun, and SIGCONT continues them; a command may handle SIGTSTP" {
 	# a job that SIGTSTP stops, whoever started the tests
 	start_run "${as_job[@]}" "$WDRUN" escape
 	kill -TSTP "$front"

@@ -8,7 +8,7 @@ load helper
 load terminal
 
 # bats test_tags=smoke
-@test "a command reads what is typed and handles Ctrl-C; Ctrl-Z, fg, status and flags are as ever" {
+@test "a command reads what is typed and handles Ctrl-C; Ctrl-Z, fg, status and file flags are as without wdrun" {
 	at_prompt
 	before=$(flags)
 	for mode in "${modes[@]}"; do
@@ -35,7 +35,7 @@ flags() {
 }
 
 # bats test_tags=slow
-@test "vi edits a file; less pages, alone, in a pipeline, and behind what has to see its output" {
+@test "vi edits a file, and less pages, alone, in a pipeline, and with options that read its output" {
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	need less
 	at_prompt
@@ -62,7 +62,7 @@ flags() {
 	usable
 }
 
-@test "Ctrl-C ends a command, and is its death: also for the script and the loop around it" {
+@test "Ctrl-C ends a command by SIGINT, and so the script or loop around it ends, too" {
 	at_prompt
 	echo 'wdrun $mode escape; echo "went on"' >script
 	for mode in "${modes[@]}"; do
@@ -83,7 +83,7 @@ flags() {
 }
 
 # bats test_tags=slow
-@test "a raw-mode program that a signal stops leaves the modes as they were" {
+@test "after a signal has ended a program in raw mode, the terminal has its former modes" {
 	at_prompt
 	echo 'stty raw -echo; echo "ready $$" >is_raw; exec sleep 1000' >raw
 	echo 'set -m; sh raw' >with_job_control
@@ -109,7 +109,7 @@ write_note_sizes() {
 }
 
 # bats test_tags=slow
-@test "the window's size is that of the terminal, and a change is noticed, also while stopped" {
+@test "the window has the size of the terminal, and a change reaches the command, even while the job is stopped" {
 	rows=40
 	at_prompt
 	write_note_sizes
@@ -137,7 +137,7 @@ is_listed() {
 }
 
 # bats test_tags=slow
-@test "the size follows a change while a run is in the background, or waits for a lock" {
+@test "the window's size follows a change while a run is in the background, or waits for a lock" {
 	at_prompt
 	write_note_sizes
 	noted noting 'wdrun -i 60 bash note_sizes &'
@@ -167,7 +167,7 @@ is_listed() {
 family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 
 # bats test_tags=tree
-@test "a terminal that goes away ends the run and the tree, but for a run that ignores SIGHUP" {
+@test "a terminal that goes away ends the run and its tree, unless the run ignores SIGHUP" {
 	echo "$family" >family
 	for option in '' --tee=copy; do
 		: >ready
@@ -191,7 +191,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 	wait_until nobody_is_left
 }
 
-@test "--setsid takes the terminal away, --foreground keeps it; a command may change its modes" {
+@test "--setsid takes the terminal away, --foreground keeps it; a command may change the terminal's modes" {
 	at_prompt
 	end 'wdrun --setsid sh -c "(: </dev/tty) || echo none"' '^none$'
 	end 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null' '^some$'
@@ -204,7 +204,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 }
 
 # bats test_tags=slow
-@test "a stop signals no other process of the job; Ctrl-C ends the wait for survivors, and them" {
+@test "a stop signals no other process of the job; Ctrl-C while survivors are left ends them" {
 	at_prompt
 	echo "$family" >family
 	echo 'sleep 1000 & wdrun -k 300ms sh family; kill "$!" && echo "other lived"' >script
@@ -231,7 +231,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 }
 
 # bats test_tags=slow
-@test "a terminal that goes away ends a background run that reads or writes it, and no other" {
+@test "a terminal that goes away ends only those background runs that read or write it" {
 	at_prompt
 	noted ready "wdrun -i 60 sh -c 'echo ready \$\$ >ready; cat; while echo x; do sleep 0.1; done' & disown"
 	close_terminal

@@ -59,7 +59,7 @@ told() {
 # --- as GNU's ----------------------------------------------------------------
 
 # bats test_tags=slow
-@test "timeout: durations and signals are those of GNU's; 0 is no timeout, nor what no clock has" {
+@test "timeout: durations and signals are those of GNU; 0, or more than a clock can hold, means no timeout" {
 	for word in 99 100.34 .5m 50. +100 ' 100' 2m 3h 1d 1e2s 2.34e+5d 0x.8h 0X1p-1h inf infs \
 		1e400 0.0 0x0 -0.0 9223372036854775808d; do
 		options+=(-k "$word")
@@ -85,7 +85,7 @@ told() {
 	as_gnu "exit 125" --kill-after=invalid 100 true
 }
 
-@test "timeout: a timeout is 124, whatever the command makes of it, or with -p its status" {
+@test "timeout: a timeout gives 124, however the command ends, or with -p the command's status" {
 	as_gnu "exit 124" .1 sh -c 'kill -STOP $$'
 	as_gnu $'bye\nexit 124' --kill-after=1000 1000 bash -c 'trap "echo bye; exit 3" TERM
 		hit ALRM; while :; do pause 0.1; done'
@@ -100,7 +100,7 @@ told() {
 }
 
 # bats test_tags=smoke,slow
-@test "timeout: where SIGKILL was needed it dies by it; --verbose tells each signal" {
+@test "timeout: if SIGKILL was needed, it dies by SIGKILL; --verbose tells each signal" {
 	as_gnu "signal 9" --preserve-status -s9 .02 sleep 1000
 	as_gnu "signal 9" --foreground -s0 -k .05 .02 sleep 1000
 	as_gnu "signal 9" -v -k .05 1000 bash -c 'trap "" TERM; hit ALRM; sleep 1000'
@@ -117,7 +117,7 @@ told() {
 }
 
 # bats test_tags=slow
-@test "timeout: its own failures are 125, 126 or 127, and told; else the status is the command's" {
+@test "timeout: its own failures give 125, 126 or 127, and a message; else the status is the command's" {
 	for options in --bogus -z -k --foreground=1 '-vz 1 true'; do
 		# shellcheck disable=SC2086
 		as_gnu "exit 125" $options
@@ -151,7 +151,7 @@ told() {
 }
 
 # bats test_tags=slow
-@test "timeout: a signal to it reaches the command; one that this survives puts off no timeout" {
+@test "timeout: a signal to it reaches the command; if the command survives it, the timeout comes in time" {
 	for signal in HUP INT QUIT TERM; do
 		# After bash: bash ignores SIGQUIT.
 		as_gnu "signal $(kill -l $signal)" -v 100 bash -c \
@@ -185,7 +185,7 @@ sent() {
 }
 
 # bats test_tags=slow
-@test "timeout: what outlives the command is left; a timeout, and -k with a signal, leave nothing" {
+@test "timeout: processes that outlive the command live on; a timeout, or -k with a signal, leaves none" {
 	ours 100 escape -x 3 fork
 	[[ $output == *"exit 3" ]]
 	await_ready
@@ -208,7 +208,7 @@ sent() {
 }
 
 # bats test_tags=slow
-@test "timeout: it works where the caller ignores or blocks signals; what is ignored stays so" {
+@test "timeout: it works even if the caller ignores or blocks signals, and ignored signals stay ignored" {
 	launched=(env --ignore-signal="TERM,CHLD" --block-signal=ALRM)
 	as_gnu "exit 124" .02 sleep 1000
 	launched=(env --ignore-signal=USR1)
@@ -227,7 +227,7 @@ sent() {
 }
 
 # bats test_tags=slow
-@test "timeout: in the background of a script it leads a group, and heeds SIGINT" {
+@test "timeout: in the background of a script it leads a process group, and reacts to SIGINT" {
 	for signal in INT QUIT TERM; do
 		ours 900 sh -c "timeout 900 sh -c 'echo ready; exec sleep 1000' >ready & "'
 			until [ -s ready ]; do pause 0.02; done
@@ -237,7 +237,7 @@ sent() {
 	done
 }
 
-@test "timeout: each name that ends with timeout works, with its own --help, and begins its messages" {
+@test "timeout: each name that ends with timeout works; it has its own --help, and messages begin with that name" {
 	for name in wdrun-timeout gtimeout; do
 		ln -s "$WDRUN" $name
 		gives 125 complete ./$name -z
