@@ -74,24 +74,16 @@ terminal_share(struct terminal *terminal)
 	return true;
 }
 
-/* Whether the modes of a terminal that is shared, NOW, are not the old ones. */
-static bool
-read_changed(const struct terminal *terminal, struct termios *now)
-{
-	const struct termios *const old = &terminal->facts->modes;
-
-	return tcgetattr(terminal->fd, now) == 0 &&
-	       (now->c_iflag != old->c_iflag || now->c_oflag != old->c_oflag ||
-	        now->c_cflag != old->c_cflag || now->c_lflag != old->c_lflag ||
-	        memcmp(now->c_cc, old->c_cc, sizeof(old->c_cc)) != 0);
-}
-
 bool
 terminal_is_changed(const struct terminal *terminal)
 {
+	const struct termios *const old = &terminal->facts->modes;
 	struct termios now = { .c_cc = { 0 } };
 
-	return read_changed(terminal, &now);
+	return tcgetattr(terminal->fd, &now) == 0 &&
+	       (now.c_iflag != old->c_iflag || now.c_oflag != old->c_oflag ||
+	        now.c_cflag != old->c_cflag || now.c_lflag != old->c_lflag ||
+	        memcmp(now.c_cc, old->c_cc, sizeof(old->c_cc)) != 0);
 }
 
 /* Whether PID may have set the modes of the terminal of its job: a pager or a
@@ -101,7 +93,6 @@ static bool
 is_reader(pid_t pid)
 {
 	char path[32];
-	char link[32];
 	struct stat process;
 
 	(void)snprintf(path, sizeof(path), "%d", pid);
@@ -109,11 +100,12 @@ is_reader(pid_t pid)
 	    process.st_uid != geteuid())
 		return true;
 	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++) {
+		char link[32] = "";
+
 		/* A filter's output is there, too. */
 		if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
 			continue;
 		(void)snprintf(path, sizeof(path), "%d/fd/%d", pid, fd);
-		memset(link, 0, sizeof(link));
 		if (readlinkat(procfs_fd(), path, link, sizeof(link) - 1) > 0 &&
 		    (strncmp(link, "/dev/tty", strlen("/dev/tty")) == 0 ||
 		     strncmp(link, "/dev/pts/", strlen("/dev/pts/")) == 0))
@@ -162,7 +154,8 @@ void
 terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 {
 	const struct termios *const modes = &terminal->facts->modes;
-	struct termios now = { .c_cc = { 0 } };
+	const bool has_screen =
+	    (modes->c_lflag & ICANON) != 0 && terminal_has_screen(terminal->fd);
 	pid_t group = tcgetpgrp(terminal->fd);
 
 	/* From another session, a supervisor cannot ask. A shell with job
@@ -174,10 +167,10 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	if (group != job &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
-	if (read_changed(terminal, &now) && !has_other_reader(job, caller)) {
+	if (terminal_is_changed(terminal) && !has_other_reader(job, caller)) {
 		/* With SIGTTOU blocked: tty_check_change(). */
 		(void)tcsetattr(terminal->fd, TCSANOW, modes);
-		if ((modes->c_lflag & ~now.c_lflag & ICANON) != 0)
+		if (has_screen)
 			terminal_reset_screen(terminal);
 	}
 	if (terminal->was_foreground && group != job)
@@ -238,15 +231,10 @@ signal_job(struct terminal *terminal, int master)
 	for (size_t i = 0; i < terminal->keys.size; i++) {
 		const cc_t key = (cc_t)terminal->keys.text[i];
 
-		if (key == _POSIX_VDISABLE || terminal->is_literal)
-			terminal->is_literal = false;
-		else if (key == modes.c_cc[VINTR] || key == modes.c_cc[VQUIT])
-			(void)kill(0,
-			           key == modes.c_cc[VINTR] ? SIGINT : SIGQUIT);
-		else
-			terminal->is_literal = key == modes.c_cc[VLNEXT] &&
-			                       (modes.c_lflag & ICANON) != 0 &&
-			                       (modes.c_lflag & IEXTEN) != 0;
+		if (key != _POSIX_VDISABLE && key == modes.c_cc[VINTR])
+			(void)kill(0, SIGINT);
+		else if (key != _POSIX_VDISABLE && key == modes.c_cc[VQUIT])
+			(void)kill(0, SIGQUIT);
 	}
 }
 

@@ -25,7 +25,6 @@ struct terminal {
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
 	struct part keys;   /* that were read, for the pseudo-terminal */
-	bool is_literal;    /* the next key, after Ctrl-V */
 	struct terminal_facts *facts;
 };
 
