@@ -36,28 +36,23 @@ message_hold(void)
 	facts->is_held = true;
 }
 
-void
-message_release(void)
-{
-	const size_t length = facts->length;
-	const size_t size = sizeof(facts->text);
-
-	facts->is_held = false;
-	(void)fds_write(STDERR_FILENO, facts->text,
-	                length < size ? length : size, PATIENCE_MS);
-}
-
-/* Both watchers may be at it. What finds no room is lost. */
+/* What finds no room is lost. */
 static void
 hold(const struct strbuf *text)
 {
-	const size_t start =
-	    atomic_fetch_add(&facts->length, (unsigned)text->length);
-	const size_t room =
-	    start < sizeof(facts->text) ? sizeof(facts->text) - start : 0;
+	const size_t start = facts->length;
+	const size_t room = sizeof(facts->text) - start;
+	const size_t size = text->length < room ? text->length : room;
 
-	memcpy(facts->text + start, text->text,
-	       text->length < room ? text->length : room);
+	memcpy(facts->text + start, text->text, size);
+	facts->length = (unsigned)(start + size);
+}
+
+void
+message_release(void)
+{
+	facts->is_held = false;
+	(void)fds_write(STDERR_FILENO, facts->text, facts->length, PATIENCE_MS);
 }
 
 void
