@@ -135,6 +135,7 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 
 	prepare(&run);
+	message_share(&run.facts->messages);
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
@@ -289,6 +290,11 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
+	if (run->target->shares_group
+	        ? terminal_is_changed(&run->output.terminal)
+	        : run->output.has_pty &&
+	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
+		message_hold();
 	if (!run->has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell_phase(run, PHASE_STOP);
@@ -423,6 +429,18 @@ finish(struct run *run)
 	run->facts->cpu = wait_usage(&run->facts->memory);
 }
 
+/* After a stop. A command that has ended by itself chose its modes. */
+static void
+tidy_terminal(const struct run *run)
+{
+	if (run->target->shares_group && !run->target->exited_by_itself)
+		terminal_restore(&run->output.terminal, run->callers_group,
+		                 run->caller);
+	if (run->output.had_screen && !run->target->exited_by_itself)
+		terminal_reset_screen(&run->output.terminal);
+	message_release();
+}
+
 static _Noreturn void
 be_supervisor(struct run *run)
 {
@@ -444,6 +462,7 @@ be_supervisor(struct run *run)
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
+		tidy_terminal(run);
 		report_write(run);
 	}
 	output_take_foreground(&run->output);
@@ -481,9 +500,7 @@ leave(struct run *run)
 	    run->facts->outcome.kind == OUTCOME_EXIT &&
 	    run->facts->outcome.value == 0)
 		run->facts->outcome.value = STATUS_FAILED;
-	/* A command that shared the terminal and exited chose its modes. */
-	if (run->target->shares_group && !run->target->exited_by_itself)
-		terminal_restore(&run->output.terminal);
+	tidy_terminal(run);
 	if (run->facts->exec_error != 0)
 		target_tell_failure(run);
 	else

@@ -83,36 +83,47 @@ flags() {
 }
 
 # bats test_tags=slow
-@test "after a signal has ended a program in raw mode, the terminal has its former modes" {
+@test "after a stop, the terminal has its former modes and screen, and then the stop is told; but a pager keeps its modes" {
 	at_prompt
-	echo 'stty raw -echo; echo "ready $$" >is_raw; exec sleep 1000' >raw
+	printf '%s\n' 'trap "" TERM; stty raw -echo; printf "\33[?1049hTUI" >/dev/tty; echo "ready $$" >ready; exec sleep 1000' >raw
 	echo 'set -m; sh raw' >with_job_control
-	for row in 'sh raw' '--pty sh raw' 'bash with_job_control'; do
+	echo 'stty -echo; echo; echo "ready $$" >ready; exec escape' >prompt
+	echo 'read -r x; exec 3<>/dev/tty; stty raw <&3; echo "ready $$" >paging; exec sleep 1000' >pager
+	mkfifo checked
+	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
+		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
+		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' \
+		'TERM front sleep 1000 & wdrun sh prompt; kill $!'; do
+		read -r signal watcher line <<<"$row"
 		# A script without job control changes no modes itself.
-		echo "wdrun -k 300ms $row; stty -g >after" >script
-		noted is_raw 'sh script'
-		kill -TERM "$front"
+		echo "$line; read x <checked; stty -g >after" >script
+		noted ready 'sh script'
+		kill "-$signal" "${!watcher}"
+		wait_until is_gone "$front"
+		wait_until is_gone "$supervisor"
+		echo >checked
 		wait_until prompted
 		cmp modes after
+		[[ $line == *prompt* || $(<log) == *TUI*'[?1049h'*'[?1049l'*wdrun:\ *ing* ]]
 	done
+	no grep -q 1049 log
+	noted ready 'wdrun sh prompt | sh pager'
+	await_ready paging
+	kill -TERM "$front"
+	wait_until is_gone "$front"
+	stty -a -F "$tty" | grep -q -e -icanon
+	kill -KILL "$ready"
 }
 
 # A program that notes the size of its terminal, and each change.
-write_note_sizes() {
-	cat >note_sizes <<-'END'
-		trap 'stty size </dev/tty >size' WINCH
-		stty size </dev/tty >size
-		echo "ready $$" >noting
-		sleep 1000 &
-		while :; do wait; done
-	END
-}
+note_sizes='trap "stty size </dev/tty >size" WINCH; stty size </dev/tty >size
+echo "ready $$" >noting; sleep 1000 & while :; do wait; done'
 
 # bats test_tags=slow
 @test "the window has the size of the terminal, and a change reaches the command, even while the job is stopped" {
 	rows=40
 	at_prompt
-	write_note_sizes
+	echo "$note_sizes" >note_sizes
 	for line in 'wdrun bash note_sizes' 'wdrun -i 60 bash note_sizes' \
 		'wdrun --pty bash note_sizes </dev/null | cat'; do
 		noted noting "$line"
@@ -139,7 +150,7 @@ is_listed() {
 # bats test_tags=slow
 @test "the window's size follows a change while a run is in the background, or waits for a lock" {
 	at_prompt
-	write_note_sizes
+	echo "$note_sizes" >note_sizes
 	noted noting 'wdrun -i 60 bash note_sizes &'
 	grep -qx '40 100' size
 	stty rows 39 -F "$tty"
@@ -158,6 +169,7 @@ is_listed() {
 	stty rows 38 -F "$tty"
 	exec 9>&-
 	wait_until grep -qsx '38 100' size
+	pause 0.3 # bash reaps stty(1), which the key was not for
 	press C-c
 	wait_until prompted
 	usable

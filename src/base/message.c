@@ -15,13 +15,44 @@
 #define LINE_SIZE   4000 /* less than PIPE_BUF: one atomic write(2), pipe(7) */
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
-/* Whether the line on stderr is the command's, and has no newline yet. */
-static atomic_int *in_line;
+static struct message_facts of_one_process;
+static struct message_facts *facts = &of_one_process;
 
 void
-message_share_line(atomic_int *shared)
+message_share(struct message_facts *shared)
 {
-	in_line = shared;
+	facts = shared;
+}
+
+void
+message_note_line(bool in_line)
+{
+	facts->in_line = in_line;
+}
+
+void
+message_hold(void)
+{
+	facts->is_held = true;
+}
+
+/* What finds no room is lost. */
+static void
+hold(const struct strbuf *text)
+{
+	const size_t start = facts->length;
+	const size_t room = sizeof(facts->text) - start;
+	const size_t size = text->length < room ? text->length : room;
+
+	memcpy(facts->text + start, text->text, size);
+	facts->length = (unsigned)(start + size);
+}
+
+void
+message_release(void)
+{
+	facts->is_held = false;
+	(void)fds_write(STDERR_FILENO, facts->text, facts->length, PATIENCE_MS);
 }
 
 void
@@ -36,7 +67,7 @@ message_lines(struct strbuf *lines)
 	 */
 	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
-	else if (in_line != NULL && atomic_exchange(in_line, false))
+	else if (atomic_exchange(&facts->in_line, false))
 		strbuf_addf(&text, "\n");
 	for (size_t at = 0; at < lines->length;) {
 		char *const line = lines->text + at;
@@ -47,7 +78,11 @@ message_lines(struct strbuf *lines)
 		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
 		            line, at_terminal ? "\r\n" : "\n");
 	}
-	(void)fds_write(STDERR_FILENO, text.text, text.length, PATIENCE_MS);
+	if (at_terminal && facts->is_held)
+		hold(&text);
+	else
+		(void)fds_write(STDERR_FILENO, text.text, text.length,
+		                PATIENCE_MS);
 	free(text.text);
 }
 

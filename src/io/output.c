@@ -173,7 +173,6 @@ open_streams(struct output *output)
 		else if (open_stream(output, fd) == -1)
 			return -1;
 	}
-	message_share_line(&output->facts->in_line);
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
 	if (output->terminal.is_keyboard &&

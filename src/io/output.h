@@ -49,8 +49,7 @@ struct output_facts {
 	 * since the end of that line. */
 	atomic_uint found;
 	atomic_int went_on;
-	int64_t found_at;   /* the first, written before FOUND */
-	atomic_int in_line; /* no newline was last: message_share_line() */
+	int64_t found_at; /* the first, written before FOUND */
 	/* For the report, when the front has ended: */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that no reader took in time */
@@ -61,8 +60,9 @@ struct output {
 	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty; /* the first stream is the controlling terminal */
-	int tee_fd;   /* or -1 */
+	bool has_pty;    /* the first stream is the controlling terminal */
+	bool had_screen; /* terminal_has_screen() of that, at its end */
+	int tee_fd;      /* or -1 */
 	enum sink tee_sink;
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;

@@ -26,11 +26,19 @@ is_pending(const struct stream *stream)
 }
 
 static void
-close_stream(struct stream *stream)
+close_input(struct output *output, struct stream *stream)
 {
+	output->had_screen |= terminal_has_screen(stream->in_fd);
 	fds_close(stream->in_fd);
+	stream->in_fd = -1;
+}
+
+static void
+close_stream(struct output *output, struct stream *stream)
+{
+	close_input(output, stream);
 	fds_close(stream->out_fd);
-	stream->in_fd = stream->out_fd = -1;
+	stream->out_fd = -1;
 	stream->chunk = stream->copy = (struct part){ 0 };
 }
 
@@ -67,11 +75,8 @@ read_chunk(struct output *output, struct stream *stream)
 	const ssize_t length = read(stream->in_fd, text, stream->size);
 
 	/* EIO: no process has the pseudo-terminal open. */
-	if (length == 0 ||
-	    (length == -1 && errno != EAGAIN && errno != EINTR)) {
-		(void)close(stream->in_fd);
-		stream->in_fd = -1;
-	}
+	if (length == 0 || (length == -1 && errno != EAGAIN && errno != EINTR))
+		close_input(output, stream);
 	if (length <= 0)
 		return false;
 	output->quiet_since = duration_now();
@@ -102,7 +107,7 @@ discard(struct stream *stream)
  * the caller's terminal is gone, its SIGHUP comes to the front by itself, and a
  * copy goes on. */
 static void
-hang_up(const struct output *output, struct stream *stream)
+hang_up(struct output *output, struct stream *stream)
 {
 	/* The kernel tells the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
@@ -113,7 +118,7 @@ hang_up(const struct output *output, struct stream *stream)
 	}
 	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
-	close_stream(stream);
+	close_stream(output, stream);
 }
 
 /* An error that is not the reader's ends the stream: if space came back, the
@@ -128,8 +133,7 @@ deliver(struct output *output, struct stream *stream)
 	output->facts->relayed += chunk->written - before;
 	output->facts->writes += chunk->written > before;
 	if (stream->has_messages && chunk->written > before)
-		output->facts->in_line =
-		    chunk->text[chunk->written - 1] != '\n';
+		message_note_line(chunk->text[chunk->written - 1] != '\n');
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
 		hang_up(output, stream);
@@ -226,7 +230,7 @@ carry(struct output *output, struct stream *stream)
 	/* All is written, as nothing was read before. The reader sees the end,
 	 * too, but not before a Ctrl-C that may have caused it. */
 	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
-		close_stream(stream);
+		close_stream(output, stream);
 	return is_found;
 }
 
@@ -416,7 +420,7 @@ output_give_up(struct output *output)
 		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
 		         read_chunk(output, stream));
 		output->facts->undelivered += lost;
-		close_stream(stream);
+		close_stream(output, stream);
 	}
 	if (output->options->quiet)
 		return;

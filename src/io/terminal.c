@@ -1,15 +1,22 @@
 /* The caller's terminal: who has it, its modes, its keys. */
 #include "io/terminal.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "proc/procfs.h"
 
-#define FISH_TRIES 5
+#define FISH_TRIES      5
+#define DESCRIPTORS_MAX 256
+#define PATIENCE_MS     200
 
 bool
 terminal_is_controlling(int fd)
@@ -53,10 +60,10 @@ bool
 terminal_share(struct terminal *terminal)
 {
 	const bool is_stdin = terminal_is_controlling(STDIN_FILENO);
-	const int fd = is_stdin
-	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	int fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
+	if (fd == -1 && is_stdin)
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (fd == -1 || (!is_stdin && !is_given(fd)) ||
 	    tcgetattr(fd, &terminal->facts->modes) == -1) {
 		fds_close(fd);
@@ -67,20 +74,107 @@ terminal_share(struct terminal *terminal)
 	return true;
 }
 
-void
-terminal_restore(const struct terminal *terminal)
+bool
+terminal_is_changed(const struct terminal *terminal)
 {
-	const pid_t group = terminal->fd == -1 ? -1 : tcgetpgrp(terminal->fd);
+	const struct termios *const old = &terminal->facts->modes;
+	struct termios now = { .c_cc = { 0 } };
 
+	return tcgetattr(terminal->fd, &now) == 0 &&
+	       (now.c_iflag != old->c_iflag || now.c_oflag != old->c_oflag ||
+	        now.c_cflag != old->c_cflag || now.c_lflag != old->c_lflag ||
+	        memcmp(now.c_cc, old->c_cc, sizeof(old->c_cc)) != 0);
+}
+
+/* Whether PID may have set the modes of the terminal of its job: a pager or a
+ * password prompt reads keys from it; or it is another user's, as sudo(8) is.
+ */
+static bool
+is_reader(pid_t pid)
+{
+	char path[32];
+	struct stat process;
+
+	(void)snprintf(path, sizeof(path), "%d", pid);
+	if (fstatat(procfs_fd(), path, &process, 0) == 0 &&
+	    process.st_uid != geteuid())
+		return true;
+	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++) {
+		char link[32] = "";
+
+		/* A filter's output is there, too. */
+		if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
+			continue;
+		(void)snprintf(path, sizeof(path), "%d/fd/%d", pid, fd);
+		if (readlinkat(procfs_fd(), path, link, sizeof(link) - 1) > 0 &&
+		    (strncmp(link, "/dev/tty", strlen("/dev/tty")) == 0 ||
+		     strncmp(link, "/dev/pts/", strlen("/dev/pts/")) == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_other_reader(pid_t job, pid_t caller)
+{
+	static struct procfs_list all;
+
+	procfs_list_names(procfs_fd(), ".", &all);
+	for (size_t i = 0; i < all.count; i++) {
+		const pid_t pid = all.numbers[i];
+
+		if (getpgid(pid) == job && !procfs_descends(caller, pid) &&
+		    !procfs_descends(pid, getpid()) && is_reader(pid))
+			return true;
+	}
+	return false;
+}
+
+bool
+terminal_has_screen(int fd)
+{
+	struct termios modes;
+
+	return tcgetattr(fd, &modes) == 0 && (modes.c_lflag & ICANON) == 0;
+}
+
+void
+terminal_reset_screen(const struct terminal *terminal)
+{
+	/* Outside of the alternate screen, 1049l alone moves the cursor. Then:
+	 * cursor, colours, mouse and focus, pasting, keyboard protocols. */
+	static char text[] = "\033[?1049h\033[?1049l\033[?25h\033[m"
+	                     "\033[?1000;1002;1003;1004;1005;1006;1015l"
+	                     "\033[?2004l\033[=0u\033[>4m\033[?1l\033>";
+
+	(void)fds_write(terminal->fd, text, strlen(text), PATIENCE_MS);
+}
+
+void
+terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
+{
+	const struct termios *const modes = &terminal->facts->modes;
+	const bool has_screen =
+	    (modes->c_lflag & ICANON) != 0 && terminal_has_screen(terminal->fd);
+	pid_t group = tcgetpgrp(terminal->fd);
+
+	/* From another session, a supervisor cannot ask. A shell with job
+	 * control takes the terminal when its job, the front, is dead. */
+	if (group == -1)
+		group = getpgid(caller);
 	/* A living group in the foreground, a shell's, has chosen its modes. A
 	 * dead one may have been a job of a shell that was the command. */
-	if (group != getpgrp() &&
+	if (group != job &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
-	/* SIGTTOU is blocked, or this would stop us: tty_check_change(). */
-	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->facts->modes);
-	if (terminal->was_foreground && group != getpgrp())
-		(void)tcsetpgrp(terminal->fd, getpgrp());
+	if (terminal_is_changed(terminal) && !has_other_reader(job, caller)) {
+		/* With SIGTTOU blocked: tty_check_change(). */
+		(void)tcsetattr(terminal->fd, TCSANOW, modes);
+		if (has_screen)
+			terminal_reset_screen(terminal);
+	}
+	if (terminal->was_foreground && group != job)
+		(void)tcsetpgrp(terminal->fd, job);
 }
 
 void
@@ -137,15 +231,10 @@ signal_job(struct terminal *terminal, int master)
 	for (size_t i = 0; i < terminal->keys.size; i++) {
 		const cc_t key = (cc_t)terminal->keys.text[i];
 
-		if (key == _POSIX_VDISABLE || terminal->is_literal)
-			terminal->is_literal = false;
-		else if (key == modes.c_cc[VINTR] || key == modes.c_cc[VQUIT])
-			(void)kill(0,
-			           key == modes.c_cc[VINTR] ? SIGINT : SIGQUIT);
-		else
-			terminal->is_literal = key == modes.c_cc[VLNEXT] &&
-			                       (modes.c_lflag & ICANON) != 0 &&
-			                       (modes.c_lflag & IEXTEN) != 0;
+		if (key != _POSIX_VDISABLE && key == modes.c_cc[VINTR])
+			(void)kill(0, SIGINT);
+		else if (key != _POSIX_VDISABLE && key == modes.c_cc[VQUIT])
+			(void)kill(0, SIGQUIT);
 	}
 }
 

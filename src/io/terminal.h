@@ -25,7 +25,6 @@ struct terminal {
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
 	struct part keys;   /* that were read, for the pseudo-terminal */
-	bool is_literal;    /* the next key, after Ctrl-V */
 	struct terminal_facts *facts;
 };
 
@@ -37,9 +36,19 @@ bool terminal_is_controlling(int fd);
  * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_share(struct terminal *terminal);
 
-/* In the front, which has ended a command that shared the terminal: gives back
- * the terminal's modes, and the foreground unless a living group has it. */
-void terminal_restore(const struct terminal *terminal);
+/* Whether a full-screen program, without line editing, has the terminal FD; and
+ * puts the screen back that such a one has left. */
+bool terminal_has_screen(int fd);
+void terminal_reset_screen(const struct terminal *terminal);
+
+/* Whether a terminal that is shared has other modes than at the start. */
+bool terminal_is_changed(const struct terminal *terminal);
+
+/* In the watcher that ends the run, when a command that shared the terminal was
+ * stopped: puts back modes and screen, unless a living group has the foreground
+ * of the caller's, JOB, or another process of that may have set them, which
+ * neither descends from this process nor is CALLER, a parent of that, ... */
+void terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
  * In the front, with SIGTTIN and SIGTTOU blocked. */

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/duration.h"
+#include "base/message.h"
 #include "inspect/look.h"
 #include "io/output.h"
 #include "lock/lock.h"
@@ -118,6 +119,7 @@ struct facts {
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
 	struct look first_look; /* that of the first stop, for the report */
+	struct message_facts messages;
 };
 
 /* Where --report goes. */
