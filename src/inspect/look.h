@@ -21,7 +21,7 @@ struct sight {
 	int indent;      /* of its line, in columns */
 	bool is_refused; /* this process may not signal it */
 
-	char state;     /* proc(5); 0: the process is gone or dead */
+	char state;     /* proc(5) */
 	bool is_stuck;  /* a thread is in state D */
 	bool has_times; /* AGE and CPU are known */
 	int64_t age;    /* nanoseconds */
