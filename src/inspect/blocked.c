@@ -284,14 +284,12 @@ say_poll(struct scene *scene)
 	               thread->number == SYS_restart_syscall);
 }
 
-/* Three sets, each of which may be NULL. The number in the call may be above
- * that of all descriptors (core_sys_select()). */
+/* Three sets, each of which may be NULL. */
 static void
 say_select(struct scene *scene)
 {
 	static const short events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
-	const unsigned all = (unsigned)args[0];
 
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
@@ -299,12 +297,11 @@ say_select(struct scene *scene)
 		scene->has_more |=
 		    args[i + 1] != 0 &&
 		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
-		for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
+		for (unsigned fd = 0; fd < FD_SETSIZE && fd < args[0]; fd++) {
 			if (FD_ISSET(fd, &set))
 				add_polled(scene, (int)fd, events[i]);
 		}
 	}
-	scene->has_more |= all > FD_SETSIZE && scene->polled_count == 0;
 	say_polled(scene, args[4], false);
 }
 
@@ -563,7 +560,6 @@ blocked_describe(struct scene *scene)
 	static struct procfs_list ids; /* the words need lists of their own */
 	struct sight *const sight = scene->sight;
 	struct thread best = { .id = sight->pid };
-	struct thread again = { .id = 0 };
 	char words[sizeof(sight->wait)];
 
 	scene_list(sight->pid, "task", &ids);
@@ -596,9 +592,11 @@ blocked_describe(struct scene *scene)
 	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
 		say(scene, ", in %d of its %zu threads", best.alike,
 		    scene->threads);
+
 	/* If the thread is still in the same call, then all that was read in
 	 * between belongs to that call. Else it does not wait for long. */
-	again.id = best.id;
+	struct thread again = { .id = best.id };
+
 	read_thread(scene->look, &again);
 	if (best.wait != WAIT_CPU && strcmp(again.call, best.call) != 0) {
 		scene->line.length = 0;

@@ -177,18 +177,18 @@ look_take(struct look *look, int64_t until)
 	}
 }
 
-/* Adds a null byte and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
+/* Adds SEPARATOR and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
  * process that was only seen at a glance, "  4711 [sleep] [S]"; printable. */
 static void
-add_line(struct strbuf *line, const struct sight *sight)
+add_line(struct strbuf *line, const struct sight *sight, char separator)
 {
 	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
 	const size_t start = line->length + 1;
 	char text[DURATION_TEXT_SIZE];
 
-	strbuf_addf(line, "%c%*s%d %s [%c", '\0', sight->indent, "", sight->pid,
-	            sight->command, sight->state);
+	strbuf_addf(line, "%c%*s%d %s [%c", separator, sight->indent, "",
+	            sight->pid, sight->command, sight->state);
 	if (sight->has_times)
 		strbuf_addf(line, " %s", duration_format(age, text));
 	if (cpu > 0)
@@ -205,20 +205,20 @@ add_line(struct strbuf *line, const struct sight *sight)
 }
 
 void
-look_add(struct strbuf *lines, const struct look *look, bool in_lines)
+look_add(struct strbuf *lines, const struct look *look, char separator)
 {
 	strbuf_addf(lines, "%s", look->count == 0 ? "" : ":");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct sight *const sight = &look->sights[i];
 
-		if (in_lines)
-			add_line(lines, sight);
+		if (separator != ',')
+			add_line(lines, sight, separator);
 		else
 			strbuf_addf(lines, "%s %d %s", i == 0 ? "" : ",",
 			            sight->pid, sight->command);
 	}
-	if (look->total > look->count && in_lines)
-		strbuf_addf(lines, "%c ", '\0');
+	if (look->total > look->count && separator != ',')
+		strbuf_addf(lines, "%c ", separator);
 	if (look->total > look->count)
 		strbuf_addf(lines, " and %zu more", look->total - look->count);
 }
@@ -270,15 +270,10 @@ look_explain(pid_t root, bool is_run, bool as_json)
 	if (as_json)
 		look_add_json(&text, &look);
 	else
-		look_add(&text, &look, true);
+		look_add(&text, &look, '\n');
 
-	/* Each line begins with a null byte, the first with ":" before that. */
-	const size_t start = as_json || text.length == 0 ? 0 : 2;
+	const size_t start = as_json || text.length == 0 ? 0 : strlen(":\n");
 
-	for (size_t i = start; !as_json && i < text.length; i++) {
-		if (text.text[i] == '\0')
-			text.text[i] = '\n';
-	}
 	strbuf_addf(&text, "\n");
 	for (size_t i = 0; i < look.count; i++)
 		is_told &= look.sights[i].wait[0] != '\0' ||
