@@ -429,30 +429,23 @@ static const struct {
 
 /* --- the thread that is described ----------------------------------------- */
 
+/* By the call NUMBER; where that is NO_CALL, as WAIT says. */
 static void
-set_wait(struct thread *thread, enum wait wait)
+set_wait(struct thread *thread, long number, enum wait wait)
 {
-	thread->wait = wait;
+	thread->wait = WAIT_OTHER;
 	thread->words = "";
-	for (size_t i = 0; i < COUNT(rows) && *thread->words == '\0'; i++) {
-		if (rows[i].wait == wait)
-			thread->words = rows[i].words;
-	}
-}
-
-static void
-set_wait_of_call(struct thread *thread)
-{
-	set_wait(thread, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
-		const int call = rows[i / CALLS_MAX].calls[i % CALLS_MAX];
+		const size_t row = i / CALLS_MAX;
+		const int call = rows[row].calls[i % CALLS_MAX];
 
-		if (thread->number != call || thread->number == NO_CALL ||
-		    (call == 0 && i % CALLS_MAX != 0))
-			continue;
-		thread->wait = rows[i / CALLS_MAX].wait;
-		thread->words = rows[i / CALLS_MAX].words;
-		return;
+		if (number == NO_CALL
+		        ? rows[row].wait == wait
+		        : call == number && (call != 0 || i % CALLS_MAX == 0)) {
+			thread->wait = rows[row].wait;
+			thread->words = rows[row].words;
+			return;
+		}
 	}
 }
 
@@ -474,17 +467,17 @@ thread_parse(struct thread *thread)
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
 	}
-	set_wait_of_call(thread);
+	set_wait(thread, thread->number, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL &&
 		    (functions[i].wait >= WAIT_FIFO || thread->number == -1 ||
 		     thread->number == SYS_restart_syscall))
-			set_wait(thread, functions[i].wait);
+			set_wait(thread, NO_CALL, functions[i].wait);
 	}
 	if (thread->state == 'R')
-		set_wait(thread, WAIT_CPU);
+		set_wait(thread, NO_CALL, WAIT_CPU);
 	if (thread->state == 'T' || thread->state == 't')
-		set_wait(thread, WAIT_STOPPED);
+		set_wait(thread, NO_CALL, WAIT_STOPPED);
 	thread->rank = thread->wait;
 	if (thread->state == 'D' && thread->wait != WAIT_VFORK &&
 	    thread->wait != WAIT_FROZEN)
