@@ -461,8 +461,7 @@ thread_parse(struct thread *thread)
 
 		for (size_t i = 0; i < ARGS; i++)
 			args[i] = strtoull(at, &at, 16);
-		/* Other numbers in a process of another width, as its stack
-		 * tells. */
+		/* Where the stack is, a process of another width tells. */
 		if ((strtoull(at, NULL, 16) > UINT32_MAX) ==
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
