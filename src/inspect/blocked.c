@@ -333,8 +333,8 @@ say_epoll(struct scene *scene)
 /* --- all waits ------------------------------------------------------------ */
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
- * the descriptor in the first argument, "@0" the path. As everywhere here, 0
- * ends the calls, but as the first it is the number of read(2). */
+ * the descriptor in the first argument, "@0" the path. 0 ends the calls, but as
+ * the first it is a number: read(2), or restart_syscall(2). */
 static const struct {
 	const char *words;
 	enum wait wait;
@@ -348,8 +348,8 @@ static const struct {
 	/* What a stop has interrupted, unless "functions" tells more. */
 	{ "sleeping",
 	  WAIT_SLEEP,
-	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64,
-	    SYS_restart_syscall } },
+	  { SYS_restart_syscall, SYS_nanosleep, SYS_clock_nanosleep,
+	    CALL_CLOCK_NANOSLEEP64 } },
 	{ "waiting for a connection on %0",
 	  WAIT_ACCEPT,
 	  { SYS_accept, SYS_accept4 } },
