@@ -109,7 +109,7 @@ say() {
 		PID *: waiting for a lock, or another process (futex) | exec block shared
 		PID *\[R *, cpu *]: on CPU | for _ in {1..300000}; do :; done; say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
-		PID *python3 *\[D *]: waiting for its child to execute or exit | exec block vfork
+		PID \[python3] \[D *]: waiting for its child to execute or exit | exec block vfork
 		PID *another thread (futex) | exec block threads
 		PID *on CPU*1 of its 2 threads | exec block busy
 		PID *waiting for fd 3 (pipe from *) | exec block poll
@@ -224,7 +224,8 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 # bats test_tags=slow
 @test "of a tree that is too large, a stop shows the oldest processes without children, and their ancestors" {
 	mkfifo answers never go
-	cat >jobs <<-'END'
+	export -f has_line_count pause
+	complete_late "$WDRUN" -i LIMIT "${stop[@]}" bash -c '
 		exec 7<>go
 		: >old >young
 		for i in {1..20}; do
@@ -236,15 +237,11 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 			fi
 		done
 		until [ -s old ]; do echo .; pause 0.02; done
-		printf '\n%.0s' {1..19} >&7
+		printf "\n%.0s" {1..19} >&7
 		until has_line_count 19 young; do echo .; pause 0.02; done
 		echo "ready $$"
-		wait
-	END
-	export -f has_line_count pause
-	complete_late "$WDRUN" -i LIMIT "${stop[@]}" bash jobs
-	end=$'\n'
-	[[ $(<err) =~ ${end}wdrun:\ {5}[0-9]+\ bash\ jobs\ [^$end]*${end}wdrun:\ {7}[0-9]+\ bash\ jobs\ [^$end]*\'answers\' ]]
+		wait'
+	grep -A 1 '^wdrun: \{5\}[0-9]' err | grep "^wdrun: \{7\}[0-9]* bash .*: 'answers'$"
 	[ "$(grep -cE '^wdrun:  +[0-9]+ .*\[' err)" -eq 32 ]
 }
 

@@ -57,14 +57,9 @@ enum {
 	SYS_stat,
 	SYS_lstat,
 	SYS_access,
-	SYS_readlink,
 	SYS_mkdir,
 	SYS_unlink,
 	SYS_rmdir,
-	SYS_rename,
-#endif
-#ifndef SYS_renameat /* riscv64 */
-	SYS_renameat = -9,
 #endif
 #ifdef SYS_newfstatat /* where a long has 64 bits */
 	SYS_stat64 = -8,

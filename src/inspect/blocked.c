@@ -22,7 +22,6 @@
 #define NAME_SIZE    64   /* of a file in /proc */
 #define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
 #define NAMED_MAX    4    /* descriptors that are named */
-#define WORDS_SIZE   sizeof(((struct sight *)0)->wait)
 #define CALLS_MAX    5
 #define NO_CALL      (-1)
 #define FUTEX_OWN    128 /* FUTEX_PRIVATE_FLAG: of this process alone */
@@ -174,26 +173,23 @@ say_stop(struct scene *scene)
 
 /* --- event loops ---------------------------------------------------------- */
 
-/* Says for whose SIGCHLD the thread waits, if it has a handler. In the call it
- * blocks the signals that the call was given (set_user_sigmask()). */
+/* Says for whose SIGCHLD the thread waits, if it has a handler; but sigwait(3)
+ * waits for the signals of its set, handler or not. */
 static void
 say_signals(struct scene *scene)
 {
 	const char *const words =
 	    scene->polled_count == 0 ? "a signal" : "events";
+	const long number = scene->thread.number;
 	char text[FILE_SIZE];
 
 	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
 
 	const uint64_t caught =
 	    strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
-	const uint64_t blocked =
-	    strtoull(procfs_value(text, "\nSigBlk:\t"), NULL, 16);
 
-	/* sigwait(3) waits for the signals of its set, handler or not. */
-	if (scene->thread.number != SYS_rt_sigtimedwait &&
-	    scene->thread.number != CALL_SIGTIMEDWAIT64 &&
-	    ((caught & ~blocked) >> (SIGCHLD - 1) & 1) != 0)
+	if ((caught >> (SIGCHLD - 1) & 1) != 0 &&
+	    number != SYS_rt_sigtimedwait && number != CALL_SIGTIMEDWAIT64)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
@@ -288,14 +284,12 @@ say_poll(struct scene *scene)
 	               thread->number == SYS_restart_syscall);
 }
 
-/* Three sets, each of which may be NULL. The number in the call may be above
- * that of all descriptors (core_sys_select()). */
+/* Three sets, each of which may be NULL. */
 static void
 say_select(struct scene *scene)
 {
 	static const short events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
-	const unsigned all = (unsigned)args[0];
 
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
@@ -303,12 +297,11 @@ say_select(struct scene *scene)
 		scene->has_more |=
 		    args[i + 1] != 0 &&
 		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
-		for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
+		for (unsigned fd = 0; fd < FD_SETSIZE && fd < args[0]; fd++) {
 			if (FD_ISSET(fd, &set))
 				add_polled(scene, (int)fd, events[i]);
 		}
 	}
-	scene->has_more |= all > FD_SETSIZE && scene->polled_count == 0;
 	say_polled(scene, args[4], false);
 }
 
@@ -340,77 +333,73 @@ say_epoll(struct scene *scene)
 /* --- all waits ------------------------------------------------------------ */
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
- * the descriptor in the first argument, "@0" the path. As everywhere here, 0
- * ends the calls, but as the first it is the number of read(2). */
+ * the descriptor in the first argument, "@0" the path. 0 ends the calls, but as
+ * the first it is a number: read(2), or restart_syscall(2). */
 static const struct {
-	enum wait wait;
 	const char *words;
+	enum wait wait;
 	int calls[CALLS_MAX];
 } rows[] = {
-	{ WAIT_SIGNAL,
-	  "waiting for ",
+	{ "waiting for ",
+	  WAIT_SIGNAL,
 	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
 	    CALL_SIGTIMEDWAIT64 } },
-	{ WAIT_FUTEX, "waiting for a lock", { SYS_futex, CALL_FUTEX64 } },
+	{ "waiting for a lock", WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	/* What a stop has interrupted, unless "functions" tells more. */
-	{ WAIT_SLEEP,
-	  "sleeping",
-	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64,
-	    SYS_restart_syscall } },
-	{ WAIT_ACCEPT,
-	  "waiting for a connection on %0",
+	{ "sleeping",
+	  WAIT_SLEEP,
+	  { SYS_restart_syscall, SYS_nanosleep, SYS_clock_nanosleep,
+	    CALL_CLOCK_NANOSLEEP64 } },
+	{ "waiting for a connection on %0",
+	  WAIT_ACCEPT,
 	  { SYS_accept, SYS_accept4 } },
-	{ WAIT_EPOLL,
-	  "",
+	{ "",
+	  WAIT_EPOLL,
 	  { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
-	{ WAIT_SELECT,
-	  "",
+	{ "",
+	  WAIT_SELECT,
 	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
-	{ WAIT_POLL, "", { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
-	{ WAIT_CHILD, "waiting for ", { SYS_wait4, SYS_waitid } },
-	{ WAIT_READ,
-	  "reading %0",
+	{ "", WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ "waiting for ", WAIT_CHILD, { SYS_wait4, SYS_waitid } },
+	{ "reading %0",
+	  WAIT_READ,
 	  { SYS_read, SYS_readv, SYS_pread64, SYS_recvfrom, SYS_recvmsg } },
-	{ WAIT_WRITE,
-	  "writing %0",
+	{ "writing %0",
+	  WAIT_WRITE,
 	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
-	{ WAIT_COPY, "copying from %0 to %2", { SYS_splice } },
-	{ WAIT_COPY, "copying from %1 to %0", { SYS_sendfile } },
-	{ WAIT_QUEUE,
-	  "waiting for the message queue %0",
+	{ "copying from %0 to %2", WAIT_COPY, { SYS_splice } },
+	{ "copying from %1 to %0", WAIT_COPY, { SYS_sendfile } },
+	{ "waiting for the message queue %0",
+	  WAIT_QUEUE,
 	  { SYS_mq_timedsend, SYS_mq_timedreceive, CALL_MQ_SEND64,
 	    CALL_MQ_RECEIVE64 } },
-	{ WAIT_CONNECT, "connecting %0", { SYS_connect } },
-	{ WAIT_PATH, "looking at a file: %0", { SYS_fstat, SYS_fstat64 } },
-	{ WAIT_PATH, "writing to the disk: %0", { SYS_fsync, SYS_fdatasync } },
-	{ WAIT_PATH, "reading a directory: %0", { SYS_getdents64 } },
-	{ WAIT_PATH, "executing a file@0", { SYS_execve } },
-	{ WAIT_PATH, "entering a directory@0", { SYS_chdir } },
-	{ WAIT_PATH, "opening a file@0", { SYS_open } },
-	{ WAIT_PATH, "opening a file@1", { SYS_openat, CALL_OPENAT2 } },
-	{ WAIT_PATH,
-	  "looking at a file@0",
+	{ "connecting %0", WAIT_CONNECT, { SYS_connect } },
+	{ "looking at a file: %0", WAIT_PATH, { SYS_fstat, SYS_fstat64 } },
+	{ "writing to the disk: %0", WAIT_PATH, { SYS_fsync, SYS_fdatasync } },
+	{ "reading a directory: %0", WAIT_PATH, { SYS_getdents64 } },
+	{ "executing a file@0", WAIT_PATH, { SYS_execve } },
+	{ "entering a directory@0", WAIT_PATH, { SYS_chdir } },
+	{ "opening a file@0", WAIT_PATH, { SYS_open } },
+	{ "opening a file@1", WAIT_PATH, { SYS_openat, CALL_OPENAT2 } },
+	{ "looking at a file@0",
+	  WAIT_PATH,
 	  { SYS_stat, SYS_lstat, SYS_stat64, SYS_lstat64, SYS_access } },
-	{ WAIT_PATH,
-	  "looking at a file@1",
+	{ "looking at a file@1",
+	  WAIT_PATH,
 	  { SYS_statx, SYS_newfstatat, SYS_fstatat64, SYS_faccessat,
 	    CALL_FACCESSAT2 } },
-	{ WAIT_PATH, "reading a link@0", { SYS_readlink } },
-	{ WAIT_PATH, "reading a link@1", { SYS_readlinkat } },
-	{ WAIT_PATH, "making a directory@0", { SYS_mkdir } },
-	{ WAIT_PATH, "making a directory@1", { SYS_mkdirat } },
-	{ WAIT_PATH, "removing a file@0", { SYS_unlink, SYS_rmdir } },
-	{ WAIT_PATH, "removing a file@1", { SYS_unlinkat } },
-	{ WAIT_PATH, "renaming a file@0", { SYS_rename } },
-	{ WAIT_PATH, "renaming a file@1", { SYS_renameat, SYS_renameat2 } },
-	{ WAIT_LOCK,
-	  "waiting for a lock on %0",
+	{ "making a directory@0", WAIT_PATH, { SYS_mkdir } },
+	{ "making a directory@1", WAIT_PATH, { SYS_mkdirat } },
+	{ "removing a file@0", WAIT_PATH, { SYS_unlink, SYS_rmdir } },
+	{ "removing a file@1", WAIT_PATH, { SYS_unlinkat } },
+	{ "waiting for a lock on %0",
+	  WAIT_LOCK,
 	  { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
-	{ WAIT_FIFO, "opening a FIFO ", { NO_CALL } },
-	{ WAIT_VFORK, "waiting for its child to execute or exit", { NO_CALL } },
-	{ WAIT_FROZEN, "frozen", { NO_CALL } },
-	{ WAIT_STOPPED, "stopped", { NO_CALL } },
-	{ WAIT_CPU, "on CPU", { NO_CALL } },
+	{ "opening a FIFO ", WAIT_FIFO, { NO_CALL } },
+	{ "waiting for its child to execute or exit", WAIT_VFORK, { NO_CALL } },
+	{ "frozen", WAIT_FROZEN, { NO_CALL } },
+	{ "stopped", WAIT_STOPPED, { NO_CALL } },
+	{ "on CPU", WAIT_CPU, { NO_CALL } },
 };
 
 /* Say what WORDS do not. */
@@ -440,30 +429,23 @@ static const struct {
 
 /* --- the thread that is described ----------------------------------------- */
 
+/* By the call NUMBER; where that is NO_CALL, as WAIT says. */
 static void
-set_wait(struct thread *thread, enum wait wait)
+set_wait(struct thread *thread, long number, enum wait wait)
 {
-	thread->wait = wait;
+	thread->wait = WAIT_OTHER;
 	thread->words = "";
-	for (size_t i = 0; i < COUNT(rows) && *thread->words == '\0'; i++) {
-		if (rows[i].wait == wait)
-			thread->words = rows[i].words;
-	}
-}
-
-static void
-set_wait_of_call(struct thread *thread)
-{
-	set_wait(thread, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
-		const int call = rows[i / CALLS_MAX].calls[i % CALLS_MAX];
+		const size_t row = i / CALLS_MAX;
+		const int call = rows[row].calls[i % CALLS_MAX];
 
-		if (thread->number != call || thread->number == NO_CALL ||
-		    (call == 0 && i % CALLS_MAX != 0))
-			continue;
-		thread->wait = rows[i / CALLS_MAX].wait;
-		thread->words = rows[i / CALLS_MAX].words;
-		return;
+		if (number == NO_CALL
+		        ? rows[row].wait == wait
+		        : call == number && (call != 0 || i % CALLS_MAX == 0)) {
+			thread->wait = rows[row].wait;
+			thread->words = rows[row].words;
+			return;
+		}
 	}
 }
 
@@ -479,23 +461,22 @@ thread_parse(struct thread *thread)
 
 		for (size_t i = 0; i < ARGS; i++)
 			args[i] = strtoull(at, &at, 16);
-		/* Other numbers in a process of another width, as its stack
-		 * tells. */
+		/* Where the stack is, a process of another width tells. */
 		if ((strtoull(at, NULL, 16) > UINT32_MAX) ==
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
 	}
-	set_wait_of_call(thread);
+	set_wait(thread, thread->number, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL &&
 		    (functions[i].wait >= WAIT_FIFO || thread->number == -1 ||
 		     thread->number == SYS_restart_syscall))
-			set_wait(thread, functions[i].wait);
+			set_wait(thread, NO_CALL, functions[i].wait);
 	}
 	if (thread->state == 'R')
-		set_wait(thread, WAIT_CPU);
+		set_wait(thread, NO_CALL, WAIT_CPU);
 	if (thread->state == 'T' || thread->state == 't')
-		set_wait(thread, WAIT_STOPPED);
+		set_wait(thread, NO_CALL, WAIT_STOPPED);
 	thread->rank = thread->wait;
 	if (thread->state == 'D' && thread->wait != WAIT_VFORK &&
 	    thread->wait != WAIT_FROZEN)
@@ -524,28 +505,6 @@ read_thread(struct look *look, struct thread *thread)
 		look->is_refused = (errno == EPERM || errno == EACCES) &&
 		                   thread->function[0] != '\0';
 	thread_parse(thread);
-}
-
-bool
-process_is_stuck(pid_t pid)
-{
-	static struct procfs_list ids;
-	struct procstat stat;
-
-	scene_list(pid, "task", &ids);
-	for (size_t i = 0; i < ids.count; i++) {
-		struct thread thread = { .id = ids.numbers[i], .state = 'D' };
-
-		if (procstat_read_status(thread.id, &stat) == -1 ||
-		    stat.state != 'D')
-			continue;
-		(void)procfs_read(thread.id, "wchan", thread.function,
-		                  sizeof(thread.function));
-		thread_parse(&thread);
-		if (thread.rank == WAIT_DISK)
-			return true;
-	}
-	return false;
 }
 
 /* Whether A and B wait for the same: waitid(2) has that in its second argument,
@@ -593,8 +552,7 @@ blocked_describe(struct scene *scene)
 	static struct procfs_list ids; /* the words need lists of their own */
 	struct sight *const sight = scene->sight;
 	struct thread best = { .id = sight->pid };
-	char call[sizeof(best.call)] = "";
-	char words[WORDS_SIZE];
+	char words[sizeof(sight->wait)];
 
 	scene_list(sight->pid, "task", &ids);
 	scene->threads = ids.count;
@@ -626,11 +584,13 @@ blocked_describe(struct scene *scene)
 	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
 		say(scene, ", in %d of its %zu threads", best.alike,
 		    scene->threads);
+
 	/* If the thread is still in the same call, then all that was read in
 	 * between belongs to that call. Else it does not wait for long. */
-	if (!scene->look->is_refused)
-		(void)procfs_read(best.id, "syscall", call, sizeof(call));
-	if (best.wait != WAIT_CPU && strcmp(call, best.call) != 0) {
+	struct thread again = { .id = best.id };
+
+	read_thread(scene->look, &again);
+	if (best.wait != WAIT_CPU && strcmp(again.call, best.call) != 0) {
 		scene->line.length = 0;
 		sight->wait[0] = '\0';
 	}

@@ -16,6 +16,7 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define PATH_SIZE     32
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
@@ -35,6 +36,12 @@ field(const char *line, int number)
 		line += strcspn(line, " ");
 	}
 	return line + strspn(line, " ");
+}
+
+static unsigned long
+number_at(const char *line, int number, int base)
+{
+	return strtoul(field(line, number), NULL, base);
 }
 
 void
@@ -180,11 +187,14 @@ fd_say_output(struct scene *scene)
 
 /* --- sockets -------------------------------------------------------------- */
 
-/* Whether addresses like "0100007F:0050" are the same, also where one of them,
- * of IPv4, is written as of IPv6: by the part that both have. */
+/* Whether field NUMBER of ROW and field PEER_NUMBER of PEER are the same
+ * address, "0100007F:0050", also where one of them, of IPv4, is written as of
+ * IPv6: by the part that both have. */
 static bool
-is_same_address(const char *a, const char *b)
+is_same_address(const char *row, int number, const char *peer, int peer_number)
 {
+	const char *const a = field(row, number);
+	const char *const b = field(peer, peer_number);
 	const size_t ends[] = { strcspn(a, " "), strcspn(b, " ") };
 	const size_t size = ends[0] < ends[1] ? ends[0] : ends[1];
 
@@ -208,34 +218,29 @@ static const struct table *
 find_row(const struct scene *scene, unsigned long inode, const char *peer,
          char row[TEXT_SIZE])
 {
-	const struct table *found = NULL;
-
-	row[0] = '\0';
-	for (size_t i = 0; i < 5 && found == NULL; i++) {
+	for (const struct table *at = tables; at < tables + COUNT(tables);
+	     at++) {
 		char path[PATH_SIZE];
+		bool is_found = false;
 
 		(void)snprintf(path, sizeof(path), "%d/net/%s",
-		               scene->thread.id, tables[i].name);
+		               scene->thread.id, at->name);
 
 		FILE *const file = fopen(path, "re");
 
-		while (found == NULL && file != NULL &&
-		       fgets(row, TEXT_SIZE, file) != NULL) {
-			row[strcspn(row, "\n")] = '\0';
-			if (peer == NULL ? strtoul(field(row, tables[i].inode),
-			                           NULL, 10) == inode
-			                 : is_same_address(field(row, 1),
-			                                   field(peer, 2)) &&
-			                       is_same_address(field(row, 2),
-			                                       field(peer, 1)))
-				found = &tables[i];
-		}
+		while (!is_found && file != NULL &&
+		       fgets(row, TEXT_SIZE, file) != NULL)
+			is_found = peer == NULL
+			               ? number_at(row, at->inode, 10) == inode
+			               : is_same_address(row, 1, peer, 2) &&
+			                     is_same_address(row, 2, peer, 1);
 		if (file != NULL)
 			(void)fclose(file);
+		row[is_found ? strcspn(row, "\n") : 0] = '\0';
+		if (is_found)
+			return at;
 	}
-	if (found == NULL)
-		row[0] = '\0';
-	return found;
+	return NULL;
 }
 
 static const char *const tcp_states[TCP_LISTEN] = {
@@ -278,7 +283,7 @@ say_peer(struct scene *scene, unsigned long inode, const char *word)
 static void
 say_internet(struct scene *scene, const char *row, bool is_tcp)
 {
-	const size_t state = strtoul(field(row, 3), NULL, 16);
+	const size_t state = number_at(row, 3, 16);
 	char peer[TEXT_SIZE];
 
 	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
@@ -287,8 +292,7 @@ say_internet(struct scene *scene, const char *row, bool is_tcp)
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 	if (state == TCP_ESTABLISHED && find_row(scene, 0, row, peer) != NULL)
-		(void)say_peer(scene, strtoul(field(peer, 9), NULL, 10),
-		               ", with");
+		(void)say_peer(scene, number_at(peer, 9, 10), ", with");
 }
 
 /* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
@@ -424,7 +428,7 @@ say_anonymous(struct scene *scene, const char *name, int fd)
 	if (pid > 0)
 		say_pid(scene, 0, pid);
 	say(scene, ")");
-	for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++) {
+	for (size_t i = 0; i < COUNT(anonymous); i++) {
 		if (starts_with(name, anonymous[i].name))
 			return anonymous[i].source;
 	}
@@ -488,7 +492,7 @@ holds_lock(pid_t pid, const char *lock)
 		if (strstr(info, lock) != NULL)
 			return true;
 	}
-	return fds.count == 0 && strtol(field(lock, 3), NULL, 10) == pid;
+	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
 }
 
 /* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
@@ -509,7 +513,7 @@ fd_say_holder(struct scene *scene)
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
 		if (field(row, 1)[0] != '-') {
 			memcpy(last, row, sizeof(row));
-		} else if (strtol(field(row, 5), NULL, 10) == self) {
+		} else if ((pid_t)number_at(row, 5, 10) == self) {
 			rows++;
 			memcpy(lock, last, sizeof(last));
 		}
@@ -520,9 +524,8 @@ fd_say_holder(struct scene *scene)
 	const char *const taken = field(lock, 1);
 
 	for (size_t i = 0; i <= look->count && rows == 1; i++) {
-		const pid_t pid = i == 0
-		                      ? (pid_t)strtol(field(taken, 3), NULL, 10)
-		                      : look->sights[i - 1].pid;
+		const pid_t pid = i == 0 ? (pid_t)number_at(taken, 3, 10)
+		                         : look->sights[i - 1].pid;
 
 		if (pid <= 0 || pid == self ||
 		    procstat_read_status(pid, &stat) == -1 || stat.is_dead ||

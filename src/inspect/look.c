@@ -29,18 +29,33 @@ add_command(struct sight *sight, int width)
 	cmdline_add(&command, sight->pid, width);
 }
 
+bool
+process_is_stuck(pid_t pid)
+{
+	static struct procfs_list ids;
+	struct procstat stat;
+
+	scene_list(pid, "task", &ids);
+	for (size_t i = 0; i < ids.count; i++) {
+		if (procstat_read_status(ids.numbers[i], &stat) == 0 &&
+		    stat.state == 'D')
+			return true;
+	}
+	return false;
+}
+
 /* Reads age, CPU time, command; not within execve(2), where files may hang. */
 static void
 read_line(struct sight *sight)
 {
 	struct procstat stat;
 
-	if (sight->state == '\0' || procstat_read(sight->pid, &stat) == -1)
+	if (procstat_read(sight->pid, &stat) == -1 || stat.is_dead)
 		return;
-	sight->state = stat.is_dead ? '\0' : stat.state;
+	sight->state = stat.state;
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
-	sight->has_times = !stat.is_dead;
+	sight->has_times = true;
 	sight->is_stuck = process_is_stuck(sight->pid);
 	if (!sight->is_stuck)
 		add_command(sight, LOOK_COMMAND);
@@ -100,13 +115,18 @@ look_glance(struct look *look, const struct tree *tree, int64_t until)
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
-	for (size_t i = 0; i < look->total && duration_now() < until; i++) {
+	for (size_t i = 0; i < tree->count && duration_now() < until; i++) {
 		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[look->count];
 		struct procstat stat;
 
 		if (!chosen[i])
 			continue;
+		if (procstat_read_status(process->pid, &stat) == -1 ||
+		    stat.is_dead) {
+			look->total--;
+			continue;
+		}
 		*sight = (struct sight){
 			.pid = process->pid,
 			.parent = process->parent,
@@ -114,13 +134,10 @@ look_glance(struct look *look, const struct tree *tree, int64_t until)
 			.is_refused = tree->root == 0 &&
 			              kill(process->pid, 0) == -1 &&
 			              errno == EPERM,
+			.state = stat.state,
+			.memory = stat.memory,
 		};
 		add_command(sight, 0);
-		if (procstat_read_status(sight->pid, &stat) == 0 &&
-		    !stat.is_dead) {
-			sight->state = stat.state;
-			sight->memory = stat.memory;
-		}
 		for (size_t j = 0; j < look->count; j++) {
 			if (look->sights[j].pid == sight->parent)
 				sight->indent = look->sights[j].indent + INDENT;
@@ -159,18 +176,18 @@ look_take(struct look *look, int64_t until)
 	}
 }
 
-/* Adds a null byte and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
+/* Adds SEPARATOR and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
  * process that was only seen at a glance, "  4711 [sleep] [S]"; printable. */
 static void
-add_line(struct strbuf *line, const struct sight *sight)
+add_line(struct strbuf *line, const struct sight *sight, char separator)
 {
 	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
 	const size_t start = line->length + 1;
 	char text[DURATION_TEXT_SIZE];
 
-	strbuf_addf(line, "%c%*s%d %s [%c", '\0', sight->indent, "", sight->pid,
-	            sight->command, sight->state);
+	strbuf_addf(line, "%c%*s%d %s [%c", separator, sight->indent, "",
+	            sight->pid, sight->command, sight->state);
 	if (sight->has_times)
 		strbuf_addf(line, " %s", duration_format(age, text));
 	if (cpu > 0)
@@ -187,26 +204,22 @@ add_line(struct strbuf *line, const struct sight *sight)
 }
 
 void
-look_add(struct strbuf *lines, const struct look *look, bool in_lines)
+look_add(struct strbuf *lines, const struct look *look, char separator)
 {
-	const char *separator = in_lines ? ":" : ": ";
-
+	strbuf_addf(lines, "%s", look->count == 0 ? "" : ":");
 	for (size_t i = 0; i < look->count; i++) {
-		if (look->sights[i].state == '\0')
-			continue;
-		strbuf_addf(lines, "%s", separator);
-		separator = in_lines ? "" : ", ";
-		if (in_lines)
-			add_line(lines, &look->sights[i]);
+		const struct sight *const sight = &look->sights[i];
+
+		if (separator != ',')
+			add_line(lines, sight, separator);
 		else
-			strbuf_addf(lines, "%d %s", look->sights[i].pid,
-			            look->sights[i].command);
+			strbuf_addf(lines, "%s %d %s", i == 0 ? "" : ",",
+			            sight->pid, sight->command);
 	}
-	if (look->total <= look->count)
-		return;
-	if (in_lines)
-		strbuf_addf(lines, "%s%c ", separator, '\0');
-	strbuf_addf(lines, " and %zu more", look->total - look->count);
+	if (look->total > look->count && separator != ',')
+		strbuf_addf(lines, "%c ", separator);
+	if (look->total > look->count)
+		strbuf_addf(lines, " and %zu more", look->total - look->count);
 }
 
 void
@@ -217,8 +230,6 @@ look_add_json(struct strbuf *line, const struct look *look)
 		const struct sight *const sight = &look->sights[i];
 		const char state[] = { sight->state, '\0' };
 
-		if (sight->state == '\0')
-			continue;
 		json_add_comma(line);
 		strbuf_addf(line, "{");
 		json_add_number(line, "pid", sight->pid);
@@ -255,19 +266,13 @@ look_explain(pid_t root, bool is_run, bool as_json)
 	tree.count -= is_run;
 	look_glance(&look, &tree, until);
 	look_take(&look, until);
-	strbuf_addf(&text, "%s", "");
 	if (as_json)
 		look_add_json(&text, &look);
 	else
-		look_add(&text, &look, true);
+		look_add(&text, &look, '\n');
 
-	/* Each line begins with a null byte, the first with ":" before that. */
-	const size_t start = as_json || text.length == 0 ? 0 : 2;
+	const size_t start = as_json || text.length == 0 ? 0 : strlen(":\n");
 
-	for (size_t i = start; !as_json && i < text.length; i++) {
-		if (text.text[i] == '\0')
-			text.text[i] = '\n';
-	}
 	strbuf_addf(&text, "\n");
 	for (size_t i = 0; i < look.count; i++)
 		is_told &= look.sights[i].wait[0] != '\0' ||

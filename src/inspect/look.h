@@ -21,7 +21,7 @@ struct sight {
 	int indent;      /* of its line, in columns */
 	bool is_refused; /* this process may not signal it */
 
-	char state;     /* proc(5); 0: the process is gone or dead */
+	char state;     /* proc(5) */
 	bool is_stuck;  /* a thread is in state D */
 	bool has_times; /* AGE and CPU are known */
 	int64_t age;    /* nanoseconds */
@@ -57,10 +57,10 @@ void look_note_streams(struct look *look, const int fds[LOOK_STREAMS]);
 void look_glance(struct look *look, const struct tree *tree, int64_t until);
 void look_take(struct look *look, int64_t until);
 
-/* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to the last line of LINES; or,
- * if IN_LINES, ":" and for each process, indented by its depth, a null byte and
+/* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to LINES, if SEPARATOR is ',';
+ * or ":" and for each process SEPARATOR and, indented by its depth,
  * "4711 sleep 10 [S 2s]: sleeping". */
-void look_add(struct strbuf *lines, const struct look *look, bool in_lines);
+void look_add(struct strbuf *lines, const struct look *look, char separator);
 
 /* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);

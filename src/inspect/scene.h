@@ -109,9 +109,9 @@ void say_pid(struct scene *scene, int count, pid_t pid);
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
-/* blocked.c: whether a thread of PID is in state D. It may be in a page fault,
+/* look.c: whether a thread of PID is in state D. It may be in a page fault,
  * with mmap_lock in the kernel held: then a read of the process's memory waits.
- * Not in vfork(2), nor where it is frozen. */
+ */
 bool process_is_stuck(pid_t pid);
 
 /* What makes a descriptor ready, in rising order of what that tells. */

@@ -170,7 +170,8 @@ print(const struct run *run, enum reason why, size_t count)
 		strbuf_addf(&lines, " (--keep=NAME or --survivors=leave lets "
 		                    "them live)");
 	if (has_look(run, why))
-		look_add(&lines, &run->facts->look, next != STATE_KILLING);
+		look_add(&lines, &run->facts->look,
+		         next == STATE_KILLING ? ',' : '\0');
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
 	free(lines.text);

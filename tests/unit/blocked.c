@@ -49,7 +49,7 @@ static const struct {
 	{ WAIT_EPOLL, { SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
 #ifdef __x86_64__ /* not each architecture has these */
 	{ WAIT_ACCEPT, { SYS_accept } },
-	{ WAIT_PATH, { SYS_open, SYS_stat, SYS_mkdir, SYS_rename } },
+	{ WAIT_PATH, { SYS_open, SYS_stat, SYS_mkdir, SYS_unlink } },
 	{ WAIT_SIGNAL, { SYS_pause } },
 	{ WAIT_POLL, { SYS_poll } },
 	{ WAIT_SELECT, { SYS_select } },
