@@ -187,26 +187,16 @@ begin_walk(struct tree *tree, int signal)
 }
 
 void
-tree_spare_children(struct tree *tree)
-{
-	(void)begin_walk(tree, 0);
-	for (size_t i = 0; i < walk.pending_count; i++)
-		add(spared, pending[i].pid);
-	tree->spares = true;
-}
-
-void
-tree_keep(struct tree *tree)
+tree_spare(struct tree *tree, const char *names)
 {
 	(void)begin_walk(tree, 0);
 	tree->members = listed;
 	tree->count = 0;
-	/* In the /proc of another PID namespace, no child is known. */
-	while (tree->is_ours && walk.pending_count > 0) {
+	while (walk.pending_count > 0) {
 		const struct member child = pending[--walk.pending_count];
 
 		if (child.pid == tree->target ||
-		    !procfs_bears(child.pid, tree->keep))
+		    (names != NULL && !procfs_bears(child.pid, names)))
 			continue;
 		add(spared, child.pid);
 		tree->spares = true;
@@ -214,8 +204,6 @@ tree_keep(struct tree *tree)
 	}
 }
 
-/* A dead child that is not reaped may have had children when the list was made,
- * which are not in it: so it counts as one that lives. */
 bool
 tree_is_empty(struct tree *tree)
 {

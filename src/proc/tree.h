@@ -41,8 +41,9 @@ struct tree {
 	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
-	const char *keep;      /* of procfs_bears(), for tree_keep(); or NULL */
-	bool spares;           /* children that are not of the tree */
+	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */
+	const char *keep;
+	bool spares; /* children that are not of the tree */
 	/* In a process that cannot know who was an orphan, with SPARES: keeps
 	 * who bears a name of KEEP and leads a session, whenever it comes. */
 	bool keeps_leaders;
@@ -54,22 +55,17 @@ struct tree {
  * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
-/* Leaves the present children of this process, and theirs, out of each tree. */
-void tree_spare_children(struct tree *tree);
+/* Leaves the present children of this process but the target, which bear one of
+ * NAMES, or any (NULL), out of each tree, with all that is below them. They are
+ * then the MEMBERS. Before the signal of a stop, which makes orphans. */
+void tree_spare(struct tree *tree, const char *names);
 
-/* Decides who is kept, with all that is below it: leaves the children of this
- * process but the target that bear a name of KEEP out of each tree from now on.
- * They are then the MEMBERS. Without a signal of a stop before: a stop makes
- * orphans of its own. Where KEEP is not NULL, no group is signalled as a whole.
- */
-void tree_keep(struct tree *tree);
-
-/* Whether nobody of the tree is alive; where children are left out, the dead
- * have to be reaped. */
+/* Whether nobody of the tree is alive; with SPARES, the dead count until they
+ * are reaped: their children may have come after the list was read. */
 bool tree_is_empty(struct tree *tree);
 
-/* Reads the tree until the clock says UNTIL. Never waits for a process. With a
- * ROOT, that is the first member. */
+/* Reads the tree, or what is below the ROOT and itself, until the clock says
+ * UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
@@ -77,7 +73,7 @@ void tree_read(struct tree *tree, int64_t until);
  * the kernel gives that number to no other group while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
 
-/* Sends SIGNAL to each process of the tree that is in the process group GROUP,
+/* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
  * which is not another's: the caller's, or one that has a member. */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
@@ -88,7 +84,7 @@ void tree_signal_members(struct tree *tree, pid_t group, int signal);
  * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
-/* The same, for orphans that have come since. MEMBERS are of no use then. */
+/* The same, for orphans that have come since. */
 size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)

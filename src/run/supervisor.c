@@ -428,7 +428,7 @@ supervisor_keep(struct run *run)
 	    run->watchers.has_taken_over)
 		return;
 	run->has_kept = true;
-	tree_keep(&run->tree);
+	tree_spare(&run->tree, run->tree.keep);
 	tell_kept(run);
 }
 
