@@ -18,7 +18,6 @@
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
-#define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* since a process came or died */
 
 /* Of sched_setattr(2), which musl does not have. */
@@ -462,11 +461,6 @@ tree_kill(struct tree *tree)
 
 	tree->killed = 0;
 	memset(seen, 0, sizeof(seen));
-	/* The target first: beside a thousand dying ones it would wait. */
-	if (tree->target > 1 && wait_has_living(tree->target)) {
-		(void)kill(tree->target, SIGKILL);
-		wait_or_kill(tree->target, last + TARGET_TIME);
-	}
 	signal_group(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;
