@@ -94,7 +94,6 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
-	static char buffer[2 * TEXT_SIZE];
 	char path[PATH_SIZE];
 	pid_t pid;
 
@@ -107,8 +106,6 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 		fds_close(fd);
 		return errno != ENOENT;
 	}
-	/* For each read(2), of a page, the kernel counts the children anew. */
-	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
 		add(list, pid);

@@ -18,7 +18,7 @@
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
-#define LAST_BOUND   (5 * SECOND) /* since a process came or died */
+#define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
 
 /* Of sched_setattr(2), which musl does not have. */
 struct attributes {
