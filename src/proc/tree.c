@@ -36,10 +36,10 @@ wait_peek(pid_t pid, int options, siginfo_t *info)
 	           : info->si_pid;
 }
 
-/* Without WEXITED, waitid(2) passes over zombies, so that ECHILD means that no
- * such child is alive (wait_consider_task(), wait_task_zombie()). */
-bool
-wait_has_living(pid_t pid)
+/* Whether the child PID, or ANY_CHILD, is alive. Without WEXITED, waitid(2)
+ * passes over zombies: wait_consider_task(), wait_task_zombie(). */
+static bool
+is_living(pid_t pid)
 {
 	siginfo_t info;
 
@@ -278,9 +278,9 @@ tree_spare(struct tree *tree, const char *names)
 bool
 tree_is_empty(struct tree *tree)
 {
-	const bool target_is_dead = !wait_has_living(tree->target);
+	const bool target_is_dead = !is_living(tree->target);
 
-	if (!wait_has_living(ANY_CHILD))
+	if (!is_living(ANY_CHILD))
 		return true;
 	if (!tree->spares || !begin_walk(tree, 0))
 		return false;
@@ -310,7 +310,7 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	const bool is_own = is_child(tree, process);
 	struct procstat stat = { .parent = tree->self };
 
-	if (is_own && !wait_has_living(process->pid)) {
+	if (is_own && !is_living(process->pid)) {
 		mark(process->pid); /* the signal may just have killed it */
 		return false;
 	}

@@ -108,9 +108,6 @@ void tree_reap(struct tree *tree);
  * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
-/* Whether the child PID is alive, or ANY_CHILD is. */
-bool wait_has_living(pid_t pid);
-
 /* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
  * the most that one of them used, in KiB: getrusage(2). */
 int64_t wait_usage(long *memory);
