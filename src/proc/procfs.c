@@ -303,16 +303,15 @@ procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
 
-	for (int tries = 0; tries < EXEC_TRIES; tries++) {
-		if (procstat_read_status(pid, stat) == -1)
-			return -1;
-		if (!stat->is_in_exec) {
-			(void)procfs_read(pid, "stat", text, sizeof(text));
-			return procstat_parse(text, stat);
-		}
+	int tries = EXEC_TRIES;
+
+	while (procstat_read_status(pid, stat) == 0 && stat->is_in_exec &&
+	       tries-- > 0)
 		duration_sleep(MILLISECOND);
-	}
-	return -1;
+	if (stat->is_in_exec)
+		return -1;
+	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
+	return procstat_parse(text, stat);
 }
 
 int64_t

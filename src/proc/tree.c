@@ -82,10 +82,9 @@ wait_or_kill(pid_t child, int64_t until)
 	/* Without a descriptor, poll(2) sleeps until UNTIL. */
 	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
 
-	/* No such process: the kernel has reaped it (SIGCHLD is ignored). */
-	if (end.fd == -1 && errno == ESRCH)
-		return;
-	if (child > 1 && poll(&end, 1, left > 0 ? (int)left : 0) != 1)
+	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
+	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
+	    poll(&end, 1, left > 0 ? (int)left : 0) != 1)
 		(void)kill(child, SIGKILL);
 	fds_close(end.fd);
 }
