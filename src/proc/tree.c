@@ -78,13 +78,12 @@ plain_fork(void)
 void
 wait_or_kill(pid_t child, int64_t until)
 {
-	const int64_t left = (until - duration_now()) / MILLISECOND;
-	/* Without a descriptor, poll(2) sleeps until UNTIL. */
+	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
 	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
 
 	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
 	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
-	    poll(&end, 1, left > 0 ? (int)left : 0) != 1)
+	    fds_poll(&end, 1, until - duration_now(), NULL) != 1)
 		(void)kill(child, SIGKILL);
 	fds_close(end.fd);
 }
