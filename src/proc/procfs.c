@@ -23,7 +23,7 @@
 #define COMM_SIZE 16   /* TASK_COMM_LEN */
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
 
-#define EXEC_TRIES 10 /* one in a millisecond */
+#define EXEC_TRIES 3 /* one in a millisecond */
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -302,7 +302,6 @@ int
 procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
-
 	int tries = EXEC_TRIES;
 
 	while (procstat_read_status(pid, stat) == 0 && stat->is_in_exec &&
