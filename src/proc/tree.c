@@ -471,7 +471,7 @@ reap(struct tree *tree, pid_t child)
 {
 	siginfo_t end;
 
-	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
+	if (child == tree->target || wait_peek(child, WEXITED, &end) <= 0)
 		return;
 
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
