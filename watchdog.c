@@ -149,7 +149,7 @@ main(int argc, char *argv[])
 	/* From here on, we are the front. */
 	detach(&run, true);
 	if (run.had_children)
-		tree_spare_children(&run.tree);
+		tree_spare(&run.tree, NULL);
 	if (!front_watch(&run))
 		take_over(&run);
 	leave(&run);

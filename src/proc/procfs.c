@@ -23,7 +23,7 @@
 #define COMM_SIZE 16   /* TASK_COMM_LEN */
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
 
-#define EXEC_TRIES 10 /* one in a millisecond */
+#define EXEC_TRIES 3 /* one in a millisecond */
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -94,7 +94,6 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
-	static char buffer[2 * TEXT_SIZE];
 	char path[PATH_SIZE];
 	pid_t pid;
 
@@ -107,8 +106,6 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 		fds_close(fd);
 		return errno != ENOENT;
 	}
-	/* For each read(2), of a page, the kernel counts the children anew. */
-	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
 		add(list, pid);
@@ -305,17 +302,15 @@ int
 procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
+	int tries = EXEC_TRIES;
 
-	for (int tries = 0; tries < EXEC_TRIES; tries++) {
-		if (procstat_read_status(pid, stat) == -1)
-			return -1;
-		if (!stat->is_in_exec) {
-			(void)procfs_read(pid, "stat", text, sizeof(text));
-			return procstat_parse(text, stat);
-		}
+	while (procstat_read_status(pid, stat) == 0 && stat->is_in_exec &&
+	       tries-- > 0)
 		duration_sleep(MILLISECOND);
-	}
-	return -1;
+	if (stat->is_in_exec)
+		return -1;
+	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
+	return procstat_parse(text, stat);
 }
 
 int64_t

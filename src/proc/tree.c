@@ -1,14 +1,17 @@
-/* The tree of a run: from /proc to its end. */
+/* The children of a watcher, and the tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
 #include <sys/resource.h>
+#include <sys/time.h>
 
+#include <errno.h>
+#include <poll.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "proc/procfs.h"
 
 #define TREE_MAX     PROCFS_LIST_MAX
@@ -18,8 +21,74 @@
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
-#define TARGET_TIME  (10 * MILLISECOND)
-#define LAST_BOUND   (5 * SECOND) /* since a process came or died */
+#define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
+
+/* --- children ------------------------------------------------------------- */
+
+pid_t
+wait_peek(pid_t pid, int options, siginfo_t *info)
+{
+	info->si_pid = 0;
+	/* With WNOHANG, ECHILD is the only failure. */
+	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
+	              options | WNOHANG) == -1
+	           ? CHILD_NONE_LEFT
+	           : info->si_pid;
+}
+
+/* Whether the child PID, or ANY_CHILD, is alive. Without WEXITED, waitid(2)
+ * passes over zombies: wait_consider_task(), wait_task_zombie(). */
+static bool
+is_living(pid_t pid)
+{
+	siginfo_t info;
+
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
+}
+
+int64_t
+wait_usage(long *memory)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	*memory = usage.ru_maxrss;
+	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
+	return usage.ru_utime.tv_sec * SECOND +
+	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
+}
+
+int
+pidfd_open(pid_t pid)
+{
+	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
+}
+
+pid_t
+plain_fork(void)
+{
+	/* The library's clone(2) wants a stack and a function. */
+#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
+	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
+#else
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
+void
+wait_or_kill(pid_t child, int64_t until)
+{
+	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
+	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
+
+	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
+	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
+	    fds_poll(&end, 1, until - duration_now(), NULL) != 1)
+		(void)kill(child, SIGKILL);
+	fds_close(end.fd);
+}
+
+/* --- the processor -------------------------------------------------------- */
 
 /* Of sched_setattr(2), which musl does not have. */
 struct attributes {
@@ -187,26 +256,16 @@ begin_walk(struct tree *tree, int signal)
 }
 
 void
-tree_spare_children(struct tree *tree)
-{
-	(void)begin_walk(tree, 0);
-	for (size_t i = 0; i < walk.pending_count; i++)
-		add(spared, pending[i].pid);
-	tree->spares = true;
-}
-
-void
-tree_keep(struct tree *tree)
+tree_spare(struct tree *tree, const char *names)
 {
 	(void)begin_walk(tree, 0);
 	tree->members = listed;
 	tree->count = 0;
-	/* In the /proc of another PID namespace, no child is known. */
-	while (tree->is_ours && walk.pending_count > 0) {
+	while (walk.pending_count > 0) {
 		const struct member child = pending[--walk.pending_count];
 
 		if (child.pid == tree->target ||
-		    !procfs_bears(child.pid, tree->keep))
+		    (names != NULL && !procfs_bears(child.pid, names)))
 			continue;
 		add(spared, child.pid);
 		tree->spares = true;
@@ -214,14 +273,12 @@ tree_keep(struct tree *tree)
 	}
 }
 
-/* A dead child that is not reaped may have had children when the list was made,
- * which are not in it: so it counts as one that lives. */
 bool
 tree_is_empty(struct tree *tree)
 {
-	const bool target_is_dead = !wait_has_living(tree->target);
+	const bool target_is_dead = !is_living(tree->target);
 
-	if (!wait_has_living(ANY_CHILD))
+	if (!is_living(ANY_CHILD))
 		return true;
 	if (!tree->spares || !begin_walk(tree, 0))
 		return false;
@@ -251,7 +308,7 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	const bool is_own = is_child(tree, process);
 	struct procstat stat = { .parent = tree->self };
 
-	if (is_own && !wait_has_living(process->pid)) {
+	if (is_own && !is_living(process->pid)) {
 		mark(process->pid); /* the signal may just have killed it */
 		return false;
 	}
@@ -414,7 +471,7 @@ reap(struct tree *tree, pid_t child)
 {
 	siginfo_t end;
 
-	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
+	if (child == tree->target || wait_peek(child, WEXITED, &end) <= 0)
 		return;
 
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
@@ -474,11 +531,6 @@ tree_kill(struct tree *tree)
 
 	tree->killed = 0;
 	memset(seen, 0, sizeof(seen));
-	/* The target first: beside a thousand dying ones it would wait. */
-	if (tree->target > 1 && wait_has_living(tree->target)) {
-		(void)kill(tree->target, SIGKILL);
-		wait_or_kill(tree->target, last + TARGET_TIME);
-	}
 	signal_group(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;

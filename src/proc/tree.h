@@ -1,12 +1,13 @@
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include "base/duration.h"
-#include "proc/child.h"
 
 /*
  * The tree of a run: the descendants of this process, a subreaper.
@@ -41,8 +42,9 @@ struct tree {
 	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
-	const char *keep;      /* of procfs_bears(), for tree_keep(); or NULL */
-	bool spares;           /* children that are not of the tree */
+	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */
+	const char *keep;
+	bool spares; /* children that are not of the tree */
 	/* In a process that cannot know who was an orphan, with SPARES: keeps
 	 * who bears a name of KEEP and leads a session, whenever it comes. */
 	bool keeps_leaders;
@@ -54,22 +56,17 @@ struct tree {
  * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
-/* Leaves the present children of this process, and theirs, out of each tree. */
-void tree_spare_children(struct tree *tree);
+/* Leaves the present children of this process but the target, which bear one of
+ * NAMES, or any (NULL), out of each tree, with all that is below them. They are
+ * then the MEMBERS. Before the signal of a stop, which makes orphans. */
+void tree_spare(struct tree *tree, const char *names);
 
-/* Decides who is kept, with all that is below it: leaves the children of this
- * process but the target that bear a name of KEEP out of each tree from now on.
- * They are then the MEMBERS. Without a signal of a stop before: a stop makes
- * orphans of its own. Where KEEP is not NULL, no group is signalled as a whole.
- */
-void tree_keep(struct tree *tree);
-
-/* Whether nobody of the tree is alive; where children are left out, the dead
- * have to be reaped. */
+/* Whether nobody of the tree is alive; with SPARES, the dead count until they
+ * are reaped: their children may have come after the list was read. */
 bool tree_is_empty(struct tree *tree);
 
-/* Reads the tree until the clock says UNTIL. Never waits for a process. With a
- * ROOT, that is the first member. */
+/* Reads the tree, or what is below the ROOT and itself, until the clock says
+ * UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
@@ -77,7 +74,7 @@ void tree_read(struct tree *tree, int64_t until);
  * the kernel gives that number to no other group while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
 
-/* Sends SIGNAL to each process of the tree that is in the process group GROUP,
+/* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
  * which is not another's: the caller's, or one that has a member. */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
@@ -88,7 +85,7 @@ void tree_signal_members(struct tree *tree, pid_t group, int signal);
  * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
-/* The same, for orphans that have come since. MEMBERS are of no use then. */
+/* The same, for orphans that have come since. */
 size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
@@ -100,3 +97,29 @@ bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */
 void tree_reap(struct tree *tree);
+
+/* --- children ------------------------------------------------------------- */
+
+#define ANY_CHILD       0
+#define CHILD_NONE_LEFT (-1) /* ECHILD */
+
+/* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
+ * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
+ * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
+pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+
+/* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
+ * the most that one of them used, in KiB: getrusage(2). */
+int64_t wait_usage(long *memory);
+
+/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
+int pidfd_open(pid_t pid);
+
+/* As _Fork(3), which not each libc has. libc does not know the child's thread
+ * ID: so the child must end by _exit(2), and call neither raise(3), abort(3)
+ * nor pthread functions. */
+pid_t plain_fork(void);
+
+/* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
+ * not reap it. Each signal has to be blocked, or end this process. */
+void wait_or_kill(pid_t child, int64_t until);

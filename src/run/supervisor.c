@@ -311,7 +311,7 @@ supervisor_keep(struct run *run)
 	if (run->state != STATE_RUNNING || run->tree.keep == NULL ||
 	    run->has_taken_over)
 		return;
-	tree_keep(&run->tree);
+	tree_spare(&run->tree, run->tree.keep);
 	tell_kept(run);
 }
 
