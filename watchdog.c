@@ -278,6 +278,13 @@ detach(struct run *run, bool is_front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
+static bool
+is_stop(enum reason why)
+{
+	return reasons[why].next == STATE_STOPPING ||
+	       reasons[why].next == STATE_KILLING;
+}
+
 /* Notes the first reason for a stop, of which the outcome is made. */
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
@@ -299,15 +306,15 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 static void
 begin_lingering(struct run *run, int64_t now)
 {
+	run->due[CLOCK_IDLE] = run->due[CLOCK_SAMPLE] = NEVER;
 	if (run->options.survivors != SURVIVORS_KILL)
 		return;
-	run->due[CLOCK_IDLE_AFTER_EXIT] =
-	    duration_add(now, run->options.idle_after_exit);
+	run->due[CLOCK_IDLE] = duration_add(now, run->options.idle_after_exit);
 	run->due[CLOCK_MAX_AFTER_EXIT] =
 	    duration_add(now, run->options.max_after_exit);
 	run->activity.since = 0;
-	run->due[CLOCK_SAMPLE] =
-	    run->options.idle_after_exit == NEVER ? NEVER : now;
+	if (run->options.idle_after_exit != NEVER)
+		run->due[CLOCK_SAMPLE] = now;
 }
 
 /* Sends the first signal of a stop. Returns how many processes got it. */
@@ -363,7 +370,7 @@ enter(struct run *run, enum reason why, int64_t now)
 	const enum state from = run->state;
 	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
 
-	if (reason_is_stop(why))
+	if (is_stop(why))
 		begin_stop(run, why, now);
 
 	const size_t seen = tell_look(run, why);
@@ -383,7 +390,7 @@ enter(struct run *run, enum reason why, int64_t now)
 	    run->facts->killed < count)
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (reason_is_stop(why) && run->facts->stopped == 0)
+	if (is_stop(why) && run->facts->stopped == 0)
 		run->facts->stopped = count;
 	tell_change(run, from, why, count);
 }

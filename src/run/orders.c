@@ -10,7 +10,8 @@
 
 /* A signal to a process and to its group comes to a watcher twice, as from
  * timeout(1), or once more from a launcher that forwards it. */
-#define COPY_TIME 250 /* milliseconds */
+#define COPY_TIME    250 /* milliseconds */
+#define SENDER_WIDTH 60  /* of its command line */
 
 static unsigned
 now_in_ms(void)

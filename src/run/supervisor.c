@@ -251,16 +251,17 @@ static void
 judge_silence(struct run *run, int64_t now)
 {
 	const int64_t tenth = run->options.idle_timeout / 10;
+	int64_t *const end = &run->due[CLOCK_IDLE];
 
+	if (run->state != STATE_RUNNING || run->paused_at != NEVER)
+		return;
 	if (!run->options.idle_unless_busy) {
-		run->is_silent |= run->paused_at == NEVER;
-	} else if (run->state == STATE_RUNNING &&
-	           run->due[CLOCK_SILENCE] == NEVER) {
+		*end = now;
+	} else if (*end == NEVER) {
 		run->activity.since = 0;
 		run->writes = run->facts->output.writes;
 		run->due[CLOCK_SAMPLE] = now;
-		run->due[CLOCK_SILENCE] =
-		    duration_add(now, tenth > SECOND ? tenth : SECOND);
+		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
 }
 
@@ -378,20 +379,19 @@ look_for_orphans(struct run *run, int64_t now)
 		*due = run->next_look;
 }
 
-/* Looks whether survivors make progress, which puts CLOCK_IDLE_AFTER_EXIT off;
- * or whether a silent command does, until CLOCK_SILENCE. */
+/* Looks whether survivors make progress, or a silent command does, which puts
+ * CLOCK_IDLE off. */
 static void
 look_for_progress(struct run *run, int64_t now)
 {
 	struct activity *const activity = &run->activity;
 	const uint64_t writes = run->facts->output.writes;
 	const bool is_running = run->state == STATE_RUNNING;
-	int64_t *const due = run->due;
-	int64_t *const end =
-	    &due[is_running ? CLOCK_SILENCE : CLOCK_IDLE_AFTER_EXIT];
+	int64_t *const sample = &run->due[CLOCK_SAMPLE];
+	int64_t *const end = &run->due[CLOCK_IDLE];
 
 	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
-	    (now < due[CLOCK_SAMPLE] && now < *end))
+	    now < *sample)
 		return;
 	tree_read(&run->tree, NEVER);
 	activity_sample(activity, &run->tree, now);
@@ -402,15 +402,15 @@ look_for_progress(struct run *run, int64_t now)
 	                         (is_long && activity_is_progress(activity));
 
 	run->writes = writes;
-	due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	if (is_progress)
+	*sample = duration_add(now, SAMPLE_INTERVAL);
+	if (is_progress) {
 		activity->since = 0;
-	if (is_progress && !is_running) {
-		*end = duration_add(now, run->options.idle_after_exit);
-	} else if (is_running && (is_progress || now >= *end)) {
-		due[CLOCK_SAMPLE] = *end = NEVER;
-		run->is_silent |= !is_progress;
+		*end = is_running
+		           ? NEVER
+		           : duration_add(now, run->options.idle_after_exit);
 	}
+	if (*sample > *end || *end == NEVER)
+		*sample = *end;
 }
 
 /* Looks what has happened until NOW, and attends to clocks without a reason. */
