@@ -261,7 +261,7 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
+	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + INHERITED_FDS];
 
 	memset(keep, -1, sizeof(keep));
 	keep[0] = run->signal_fd;
@@ -272,7 +272,7 @@ detach(struct run *run, bool is_front)
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
-		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
+		front_keep_inherited(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -400,6 +400,8 @@ static void
 supervise(struct run *run)
 {
 	const int64_t started = duration_now();
+	/* Look first: of a death before PR_SET_PDEATHSIG no signal comes. */
+	int64_t until = started;
 
 	run->facts->output.started = started;
 	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
@@ -410,12 +412,13 @@ supervise(struct run *run)
 		    duration_add(started, run->options.heartbeat);
 
 	while (run->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(run, next_due(run));
+		const int64_t now = supervisor_wait(run, until);
 		enum reason why;
 
 		/* An event may give reasons for several changes. */
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);
+		until = next_due(run);
 	}
 }
 
@@ -449,10 +452,8 @@ be_supervisor(struct run *run)
 	supervisor_tell_phase(run, PHASE_END);
 	finish(run);
 	resources_release(run);
-	if (getppid() != 0 && !supervisor_has_front(run)) {
-		terminal_give_back(&run->output.terminal, true);
+	if (getppid() != 0 && !supervisor_has_front(run))
 		report_write(run);
-	}
 	output_take_foreground(&run->output);
 	_exit(0);
 }

@@ -1,6 +1,5 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,16 +31,13 @@ carry(struct run *run, int64_t until)
 /* --- locks of the caller -------------------------------------------------- */
 
 void
-front_keep_locked(int keep[LOCKED_FDS])
+front_keep_inherited(int keep[INHERITED_FDS])
 {
 	/* poll(2) tells which are open; a list in /proc took a fifth of a
 	 * start. It takes no more than the limit. */
 	struct pollfd fds[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
-	struct stat locked;
-	struct stat other;
-	char name[32];
-	char text[1024];
+	bool has_lock = false;
 	size_t count = 0;
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
@@ -53,25 +49,25 @@ front_keep_locked(int keep[LOCKED_FDS])
 		fds[fd] = (struct pollfd){ .fd = fd };
 	if (poll(fds, (nfds_t)end, 0) == -1)
 		return;
-	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
-		/* What is not inherited is close-on-exec. The kernel shows a
-		 * lock at the descriptor that took it: proc(5), fdinfo. */
+	for (int fd = 0; fd < end && count < INHERITED_FDS; fd++) {
+		char name[32];
+		char text[1024];
+
+		/* What is not inherited is close-on-exec. */
 		if ((fds[fd].revents & POLLNVAL) != 0 ||
 		    fcntl(fd, F_GETFD) != 0)
 			continue;
+		keep[count++] = fd;
+		/* The kernel shows a lock at the descriptor that took it:
+		 * proc(5), fdinfo. */
 		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if (procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
-		    strstr(text, ": POSIX ") == NULL ||
-		    fstat(fd, &locked) == -1)
-			continue;
-		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((fds[i].revents & POLLNVAL) == 0 &&
-			    fstat(i, &other) == 0 &&
-			    other.st_dev == locked.st_dev &&
-			    other.st_ino == locked.st_ino)
-				keep[count++] = i;
-		}
+		has_lock |=
+		    fd > STDERR_FILENO &&
+		    procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
+		    strstr(text, ": POSIX ") != NULL;
 	}
+	while (!has_lock && count > 0)
+		keep[--count] = -1;
 }
 
 /* --- signals -------------------------------------------------------------- */

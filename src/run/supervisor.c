@@ -52,10 +52,6 @@ supervisor_start(struct run *run)
 	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	/* Of a death before this line no signal comes. */
-	if (!supervisor_has_front(run) ||
-	    (run->options.die_with_parent && run->parent_fd == -1))
-		(void)kill(getpid(), SIGCONT);
 	if (!run->target->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
 		pass_nice_on(run);
