@@ -28,8 +28,6 @@ static const struct {
 	[CLOCK_NICE] = { ALIVE, REASON_NONE },
 };
 
-/* --- the reasons ---------------------------------------------------------- */
-
 #define TIME(member) offsetof(struct options, member)
 
 const struct reason_row reasons[REASON_COUNT] = {
@@ -88,8 +86,6 @@ const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_NAMES,
 	                        .words = "what is left cannot be killed" },
 };
-
-/* --- the decision --------------------------------------------------------- */
 
 bool
 nobody_is_left(const struct run *run)

@@ -78,8 +78,6 @@ order_is_reload(const struct run *run, int signal)
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
-/* --- whose a signal is ---------------------------------------------------- */
-
 /* Whether PID has the program of this process: another run's watcher. */
 static bool
 has_our_program(pid_t pid)

@@ -166,18 +166,20 @@ struct run {
  * Decisions ask and send nothing: all facts are in the arguments, so that a
  * table can test them (tests/unit/decide.c). */
 
+enum telling {
+	TELL_NOTHING, /* but for --verbose */
+	TELL_LINE,    /* on stderr */
+	TELL_NAMES,   /* with PID and name of each process */
+	TELL_TREE,    /* with what each process is blocked in */
+};
+
 /* What follows from a reason. A new one is a name in watchdog.h, a row here,
  * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
  * says which bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
-	enum {
-		TELL_NOTHING, /* but for --verbose */
-		TELL_LINE,    /* on stderr */
-		TELL_NAMES,   /* with PID and name of each process */
-		TELL_TREE,    /* with what each process is blocked in */
-	} telling;
+	enum telling telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
 	const char *words;       /* for messages and --report; or NULL */
 	const char *preposition; /* for messages: " after ", an option's time */
