@@ -86,9 +86,8 @@ static int
 explain(const struct options *options)
 {
 	char *end;
-	const long number = strtol(options->explain, &end, 10);
+	pid_t root = (pid_t)strtol(options->explain, &end, 10);
 	const bool is_run = *end != '\0';
-	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
 	const int status =
 	    is_run ? explain_run(options->registry, options->explain, &root)
 	           : EXIT_SUCCESS;
@@ -232,11 +231,11 @@ prepare(struct run *run)
 		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
-	if (run->options.die_with_reader &&
-	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
-		die(run, "--die-with-reader");
-	if (resources_prepare(run) == -1 ||
-	    output_setup(&run->output, &run->options) == -1)
+	if (run->options.die_with_reader)
+		run->reader_fd = STDOUT_FILENO;
+	if (resources_prepare(run) == -1)
+		refuse(run, "the run cannot be put on record");
+	if (output_setup(&run->output, &run->options) == -1)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
@@ -296,8 +295,6 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	if (run->facts->reason != REASON_NONE)
 		return;
 	run->facts->reason = why;
-	if (!run->has_taken_over)
-		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell_phase(run, PHASE_STOP);
 }
 

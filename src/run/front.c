@@ -28,8 +28,6 @@ carry(struct run *run, int64_t until)
 		order_wake_supervisor(run);
 }
 
-/* --- locks of the caller -------------------------------------------------- */
-
 void
 front_keep_inherited(int keep[INHERITED_FDS])
 {
@@ -69,8 +67,6 @@ front_keep_inherited(int keep[INHERITED_FDS])
 	while (!has_lock && count > 0)
 		keep[--count] = -1;
 }
-
-/* --- signals -------------------------------------------------------------- */
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
  * was stopped, SIGWINCH went to the shell only. */
@@ -340,7 +336,6 @@ leave_behind(struct run *run)
 static int64_t
 take_signals(struct run *run)
 {
-	const int64_t began = duration_now();
 	int64_t stopped = 0;
 	siginfo_t info;
 	int signal;
@@ -348,9 +343,8 @@ take_signals(struct run *run)
 	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
 		pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			(void)kill(getpid(), signal);
-			signal_deliver(signal);
-			stopped = duration_now() - began;
+			run->facts->stop = (unsigned)signal;
+			stopped += stop_job(run, run->facts->stop);
 		}
 	}
 	return stopped;
@@ -407,8 +401,6 @@ front_drain(struct run *run)
 		/* Its clocks stand still in a stop. */
 		began += stopped;
 		taken += stopped;
-		run->options.timeout =
-		    duration_add(run->options.timeout, stopped);
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;

@@ -65,8 +65,6 @@ supervisor_start(struct run *run)
 	return 0;
 }
 
-/* --- what the watchers tell each other ------------------------------------ */
-
 bool
 supervisor_has_front(const struct run *run)
 {
@@ -79,8 +77,6 @@ signal_front(const struct run *run, int signal)
 	if (supervisor_has_front(run)) /* else the PID may be another's */
 		(void)kill(run->front, signal);
 }
-
-/* --- job control ---------------------------------------------------------- */
 
 /* Makes the front stop by the signal by which the target has, IS_NEW, or go on:
  * the caller's shell waits for the front. In a job of a terminal that is any
@@ -126,6 +122,8 @@ void
 supervisor_tell_phase(struct run *run, enum phase phase)
 {
 	run->facts->phase = phase;
+	if (phase == PHASE_STOP && supervisor_has_front(run))
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	if (phase == PHASE_END) {
 		run->target_stop = run->stop_order = 0;
 		follow_stop(run, false, duration_now());
@@ -193,8 +191,6 @@ obey_continue(struct run *run, int64_t now)
 	follow_target(run, now);
 	follow_stop(run, false, now);
 }
-
-/* --- other signals -------------------------------------------------------- */
 
 static void
 cancel(struct run *run, int signal)
@@ -299,8 +295,6 @@ take_orders(struct run *run, int64_t now)
 	if (atomic_exchange(&facts->output.is_silent, false))
 		judge_silence(run, now);
 }
-
-/* --- the tree ------------------------------------------------------------- */
 
 void
 supervisor_keep(struct run *run)
