@@ -419,7 +419,8 @@ supervise(struct run *run)
 	}
 }
 
-/* Reaps all children. From now on no signal is sent: PIDs may be reused. */
+/* Reaps all children, and makes the outcome. From now on no signal is sent:
+ * PIDs may be reused. */
 static void
 finish(struct run *run)
 {
@@ -428,6 +429,8 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
+	run->facts->ended = duration_now();
+	run->facts->outcome = run_outcome(run);
 }
 
 static _Noreturn void
@@ -442,12 +445,10 @@ be_supervisor(struct run *run)
 	} else {
 		detach(run, false);
 		supervise(run);
-		run->facts->ended = duration_now();
-		run->facts->outcome = run_outcome(run);
 	}
+	finish(run);
 	/* From here on, a front that loses us only does the rest of this. */
 	supervisor_tell_phase(run, PHASE_END);
-	finish(run);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run))
 		report_write(run);
@@ -472,7 +473,6 @@ take_over(struct run *run)
 	while ((why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
 	finish(run);
-	run->facts->outcome = run_outcome(run);
 }
 
 static _Noreturn void

@@ -87,7 +87,7 @@ struct facts {
 	atomic_int phase;       /* an enum phase */
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
-	int64_t ended;          /* the run; 0: not yet, or in a take-over */
+	int64_t ended;          /* the run */
 	const char *refusal;    /* why nothing was started, in words; or NULL */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
 	char interpreter[100];  /* that is missing; or "" */

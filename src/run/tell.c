@@ -266,7 +266,7 @@ tell_end(const struct run *run)
 	if (run->options.is_timeout && run->target->dumped_core)
 		message("the monitored command dumped core");
 	if (!run->options.verbose || run->options.is_timeout ||
-	    facts->output.started == 0 || facts->ended == 0)
+	    facts->output.started == 0)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",
