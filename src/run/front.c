@@ -1,6 +1,4 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
-#include <sys/resource.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,22 +29,17 @@ carry(struct run *run, int64_t until)
 void
 front_keep_inherited(int keep[INHERITED_FDS])
 {
-	/* poll(2) tells which are open; a list in /proc took a fifth of a
-	 * start. It takes no more than the limit. */
 	struct pollfd fds[DESCRIPTORS_MAX];
-	struct rlimit limit = { .rlim_cur = 0 };
+	int end = DESCRIPTORS_MAX;
 	bool has_lock = false;
 	size_t count = 0;
 
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-
-	const int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
-	                                                 : DESCRIPTORS_MAX;
-
 	for (int fd = 0; fd < end; fd++)
 		fds[fd] = (struct pollfd){ .fd = fd };
-	if (poll(fds, (nfds_t)end, 0) == -1)
-		return;
+	/* poll(2) tells which are open, of no more than RLIMIT_NOFILE; a list
+	 * in /proc took a fifth of a start. */
+	while (poll(fds, (nfds_t)end, 0) == -1)
+		end /= 2;
 	for (int fd = 0; fd < end && count < INHERITED_FDS; fd++) {
 		char name[32];
 		char text[1024];
@@ -392,7 +385,7 @@ front_drain(struct run *run)
 		if (duration_now() >= end)
 			break;
 		/* Others write on: what the tree has left fits in its pipes. */
-		if (output->facts->relayed - start > OUTSIDERS_MAX)
+		if (relayed - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->signal_fd, end);
 
