@@ -277,13 +277,6 @@ detach(struct run *run, bool is_front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-static bool
-is_stop(enum reason why)
-{
-	return reasons[why].next == STATE_STOPPING ||
-	       reasons[why].next == STATE_KILLING;
-}
-
 /* Notes the first reason for a stop, of which the outcome is made. */
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
@@ -365,29 +358,30 @@ static void
 enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
+	const enum state next = reasons[why].next;
+	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
 	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
 
-	if (is_stop(why))
+	if (is_stop)
 		begin_stop(run, why, now);
 
 	const size_t seen = tell_look(run, why);
 
-	run->state = reasons[why].next;
-	if (run->state == STATE_LINGERING)
+	run->state = next;
+	if (next == STATE_LINGERING)
 		begin_lingering(run, now);
-	if (run->state == STATE_STOPPING)
+	if (next == STATE_STOPPING)
 		count = stop_tree(run, why);
-	if (run->state == STATE_KILLING)
+	if (next == STATE_KILLING)
 		count = kill_tree(run);
 	/* It tells of as many as it shows: parents may have reaped some. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
-	if ((run->state == STATE_KILLING ||
-	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&
-	    run->facts->killed < count)
+	if (is_stop && run->facts->killed < count &&
+	    (next == STATE_KILLING || run->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (is_stop(why) && run->facts->stopped == 0)
+	if (is_stop && run->facts->stopped == 0)
 		run->facts->stopped = count;
 	tell_change(run, from, why, count);
 }
