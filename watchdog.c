@@ -86,9 +86,8 @@ static int
 explain(const struct options *options)
 {
 	char *end;
-	const long number = strtol(options->explain, &end, 10);
+	pid_t root = (pid_t)strtol(options->explain, &end, 10);
 	const bool is_run = *end != '\0';
-	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
 	const int status =
 	    is_run ? explain_run(options->registry, options->explain, &root)
 	           : EXIT_SUCCESS;
@@ -233,11 +232,11 @@ prepare(struct run *run)
 		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
-	if (run->options.die_with_reader &&
-	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
-		die(run, "--die-with-reader");
-	if (resources_prepare(run) == -1 ||
-	    output_setup(&run->output, &run->options) == -1)
+	if (run->options.die_with_reader)
+		run->reader_fd = STDOUT_FILENO;
+	if (resources_prepare(run) == -1)
+		refuse(run, "the run cannot be put on record");
+	if (output_setup(&run->output, &run->options) == -1)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
@@ -262,7 +261,7 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
+	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + INHERITED_FDS];
 
 	memset(keep, -1, sizeof(keep));
 	keep[0] = run->signal_fd;
@@ -273,7 +272,7 @@ detach(struct run *run, bool is_front)
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
-		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
+		front_keep_inherited(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -295,8 +294,6 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	        : run->output.has_pty &&
 	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
 		message_hold();
-	if (!run->has_taken_over)
-		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell_phase(run, PHASE_STOP);
 }
 
@@ -305,15 +302,15 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 static void
 begin_lingering(struct run *run, int64_t now)
 {
+	run->due[CLOCK_IDLE] = run->due[CLOCK_SAMPLE] = NEVER;
 	if (run->options.survivors != SURVIVORS_KILL)
 		return;
-	run->due[CLOCK_IDLE_AFTER_EXIT] =
-	    duration_add(now, run->options.idle_after_exit);
+	run->due[CLOCK_IDLE] = duration_add(now, run->options.idle_after_exit);
 	run->due[CLOCK_MAX_AFTER_EXIT] =
 	    duration_add(now, run->options.max_after_exit);
 	run->activity.since = 0;
-	run->due[CLOCK_SAMPLE] =
-	    run->options.idle_after_exit == NEVER ? NEVER : now;
+	if (run->options.idle_after_exit != NEVER)
+		run->due[CLOCK_SAMPLE] = now;
 }
 
 /* Sends the first signal of a stop. Returns how many processes got it. */
@@ -367,29 +364,30 @@ static void
 enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
+	const enum state next = reasons[why].next;
+	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
 	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
 
-	if (reason_is_stop(why))
+	if (is_stop)
 		begin_stop(run, why, now);
 
 	const size_t seen = tell_look(run, why);
 
-	run->state = reasons[why].next;
-	if (run->state == STATE_LINGERING)
+	run->state = next;
+	if (next == STATE_LINGERING)
 		begin_lingering(run, now);
-	if (run->state == STATE_STOPPING)
+	if (next == STATE_STOPPING)
 		count = stop_tree(run, why);
-	if (run->state == STATE_KILLING)
+	if (next == STATE_KILLING)
 		count = kill_tree(run);
 	/* It tells of as many as it shows: parents may have reaped some. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
-	if ((run->state == STATE_KILLING ||
-	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&
-	    run->facts->killed < count)
+	if (is_stop && run->facts->killed < count &&
+	    (next == STATE_KILLING || run->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (reason_is_stop(why) && run->facts->stopped == 0)
+	if (is_stop && run->facts->stopped == 0)
 		run->facts->stopped = count;
 	tell_change(run, from, why, count);
 }
@@ -399,6 +397,8 @@ static void
 supervise(struct run *run)
 {
 	const int64_t started = duration_now();
+	/* Look first: of a death before PR_SET_PDEATHSIG no signal comes. */
+	int64_t until = started;
 
 	run->facts->output.started = started;
 	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
@@ -409,16 +409,18 @@ supervise(struct run *run)
 		    duration_add(started, run->options.heartbeat);
 
 	while (run->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(run, next_due(run));
+		const int64_t now = supervisor_wait(run, until);
 		enum reason why;
 
 		/* An event may give reasons for several changes. */
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);
+		until = next_due(run);
 	}
 }
 
-/* Reaps all children. From now on no signal is sent: PIDs may be reused. */
+/* Reaps all children, and makes the outcome. From now on no signal is sent:
+ * PIDs may be reused. */
 static void
 finish(struct run *run)
 {
@@ -427,6 +429,8 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
+	run->facts->ended = duration_now();
+	run->facts->outcome = run_outcome(run);
 }
 
 /* After a stop. A command that has ended by itself chose its modes. */
@@ -453,15 +457,12 @@ be_supervisor(struct run *run)
 	} else {
 		detach(run, false);
 		supervise(run);
-		run->facts->ended = duration_now();
-		run->facts->outcome = run_outcome(run);
 	}
+	finish(run);
 	/* From here on, a front that loses us only does the rest of this. */
 	supervisor_tell_phase(run, PHASE_END);
-	finish(run);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
-		terminal_give_back(&run->output.terminal, true);
 		tidy_terminal(run);
 		report_write(run);
 	}
@@ -486,7 +487,6 @@ take_over(struct run *run)
 	while ((why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
 	finish(run);
-	run->facts->outcome = run_outcome(run);
 }
 
 static _Noreturn void

@@ -19,17 +19,13 @@ static const struct {
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_UNTIL_MAX] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
-	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING),
-	                            REASON_SURVIVORS_IDLE },
+	[CLOCK_IDLE] = { ALIVE, REASON_SURVIVORS_IDLE }, /* or SILENCE */
 	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
 	[CLOCK_SAMPLE] = { ALIVE, REASON_NONE },
-	[CLOCK_SILENCE] = { IN(STATE_RUNNING), REASON_NONE },
 	[CLOCK_ORPHANS] = { IN(STATE_STOPPING), REASON_NONE },
 	[CLOCK_HEARTBEAT] = { ALIVE, REASON_NONE },
 	[CLOCK_NICE] = { ALIVE, REASON_NONE },
 };
-
-/* --- the reasons ---------------------------------------------------------- */
 
 #define TIME(member) offsetof(struct options, member)
 
@@ -91,15 +87,6 @@ const struct reason_row reasons[REASON_COUNT] = {
 };
 
 bool
-reason_is_stop(enum reason why)
-{
-	return reasons[why].next == STATE_STOPPING ||
-	       reasons[why].next == STATE_KILLING;
-}
-
-/* --- the decision --------------------------------------------------------- */
-
-bool
 nobody_is_left(const struct run *run)
 {
 	return run->facts->tree_is_empty ||
@@ -139,6 +126,8 @@ first_due(const struct run *run, int64_t now)
 		if (counts(run, i) && now >= run->due[i])
 			why = clocks[i].reason;
 	}
+	if (why == REASON_SURVIVORS_IDLE && run->state == STATE_RUNNING)
+		why = REASON_SILENCE;
 	if (why == REASON_TIMEOUT && run->state == STATE_RUNNING &&
 	    is_complete(run, now))
 		why = REASON_UNTIL;
@@ -172,8 +161,6 @@ decide(const struct run *run, int64_t now)
 		return REASON_PARENT_LOST;
 	if (run->options.die_with_reader && run->reader_fd == -1 && is_alive)
 		return REASON_READER_LOST;
-	if (run->is_silent && run->state == STATE_RUNNING)
-		return REASON_SILENCE;
 	return first_due(run, now);
 }
 

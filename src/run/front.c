@@ -1,7 +1,4 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
-#include <sys/resource.h>
-#include <sys/stat.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,52 +26,40 @@ carry(struct run *run, int64_t until)
 		order_wake_supervisor(run);
 }
 
-/* --- locks of the caller -------------------------------------------------- */
-
 void
-front_keep_locked(int keep[LOCKED_FDS])
+front_keep_inherited(int keep[INHERITED_FDS])
 {
-	/* poll(2) tells which are open; a list in /proc took a fifth of a
-	 * start. It takes no more than the limit. */
 	struct pollfd fds[DESCRIPTORS_MAX];
-	struct rlimit limit = { .rlim_cur = 0 };
-	struct stat locked;
-	struct stat other;
-	char name[32];
-	char text[1024];
+	int end = DESCRIPTORS_MAX;
+	bool has_lock = false;
 	size_t count = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-
-	const int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
-	                                                 : DESCRIPTORS_MAX;
 
 	for (int fd = 0; fd < end; fd++)
 		fds[fd] = (struct pollfd){ .fd = fd };
-	if (poll(fds, (nfds_t)end, 0) == -1)
-		return;
-	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
-		/* What is not inherited is close-on-exec. The kernel shows a
-		 * lock at the descriptor that took it: proc(5), fdinfo. */
+	/* poll(2) tells which are open, of no more than RLIMIT_NOFILE; a list
+	 * in /proc took a fifth of a start. */
+	while (poll(fds, (nfds_t)end, 0) == -1)
+		end /= 2;
+	for (int fd = 0; fd < end && count < INHERITED_FDS; fd++) {
+		char name[32];
+		char text[1024];
+
+		/* What is not inherited is close-on-exec. */
 		if ((fds[fd].revents & POLLNVAL) != 0 ||
 		    fcntl(fd, F_GETFD) != 0)
 			continue;
+		keep[count++] = fd;
+		/* The kernel shows a lock at the descriptor that took it:
+		 * proc(5), fdinfo. */
 		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if (procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
-		    strstr(text, ": POSIX ") == NULL ||
-		    fstat(fd, &locked) == -1)
-			continue;
-		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((fds[i].revents & POLLNVAL) == 0 &&
-			    fstat(i, &other) == 0 &&
-			    other.st_dev == locked.st_dev &&
-			    other.st_ino == locked.st_ino)
-				keep[count++] = i;
-		}
+		has_lock |=
+		    fd > STDERR_FILENO &&
+		    procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
+		    strstr(text, ": POSIX ") != NULL;
 	}
+	while (!has_lock && count > 0)
+		keep[--count] = -1;
 }
-
-/* --- signals -------------------------------------------------------------- */
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
  * was stopped, SIGWINCH went to the shell only. */
@@ -344,7 +329,6 @@ leave_behind(struct run *run)
 static int64_t
 take_signals(struct run *run)
 {
-	const int64_t began = duration_now();
 	int64_t stopped = 0;
 	siginfo_t info;
 	int signal;
@@ -352,9 +336,8 @@ take_signals(struct run *run)
 	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
 		pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			(void)kill(getpid(), signal);
-			signal_deliver(signal);
-			stopped = duration_now() - began;
+			run->facts->stop = (unsigned)signal;
+			stopped += stop_job(run, run->facts->stop);
 		}
 	}
 	return stopped;
@@ -402,7 +385,7 @@ front_drain(struct run *run)
 		if (duration_now() >= end)
 			break;
 		/* Others write on: what the tree has left fits in its pipes. */
-		if (output->facts->relayed - start > OUTSIDERS_MAX)
+		if (relayed - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->signal_fd, end);
 
@@ -411,8 +394,6 @@ front_drain(struct run *run)
 		/* Its clocks stand still in a stop. */
 		began += stopped;
 		taken += stopped;
-		run->options.timeout =
-		    duration_add(run->options.timeout, stopped);
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;

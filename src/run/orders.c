@@ -10,7 +10,8 @@
 
 /* A signal to a process and to its group comes to a watcher twice, as from
  * timeout(1), or once more from a launcher that forwards it. */
-#define COPY_TIME 250 /* milliseconds */
+#define COPY_TIME    250 /* milliseconds */
+#define SENDER_WIDTH 60  /* of its command line */
 
 /* A signal to a group with a run within a run comes to the inner run twice: at
  * once, and when the outer run has passed it on. Beside busy processes that
@@ -95,8 +96,6 @@ order_is_reload(const struct run *run, int signal)
 	return signal == SIGHUP && !run->options.hup_cancels &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
-
-/* --- whose a signal is ---------------------------------------------------- */
 
 /* Whether PID has the program of this process: another run's watcher. */
 static bool

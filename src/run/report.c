@@ -192,9 +192,8 @@ add_all(struct strbuf *line, const struct run *run)
 	const struct facts *const facts = run->facts;
 	const struct output_facts *const output = &facts->output;
 	const struct options *const options = &run->options;
-	const int64_t end = facts->ended != 0 ? facts->ended : duration_now();
 	const int64_t elapsed =
-	    output->started == 0 ? 0 : (end - output->started) / MILLISECOND;
+	    output->started == 0 ? 0 : facts->ended - output->started;
 
 	strbuf_addf(line, "{\"version\":%d", VERSION);
 	json_add_text(line, "id", facts->id);
@@ -203,7 +202,7 @@ add_all(struct strbuf *line, const struct run *run)
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
-	json_add_number(line, "elapsed_ms", elapsed);
+	json_add_number(line, "elapsed_ms", elapsed / MILLISECOND);
 	add_end(line, facts);
 	add_sender(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);

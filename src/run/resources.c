@@ -8,8 +8,6 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define NO_RECORD "the run cannot be put on record"
-
 /* Prints, and notes for the report, WHY the file PATH is no lock. */
 static int
 refuse_lock(struct run *run, const char *path, enum refusal why)
@@ -32,17 +30,13 @@ resources_prepare(struct run *run)
 	run->cleanups = cleanup_list;
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
-		if (lock_open(&run->locks[i], locks->paths[i]) == -1) {
+		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
 			return refuse_lock(run, locks->paths[i], REFUSAL_ERRNO);
-		}
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
-	if (!is_on_record ||
-	    reap_before_run(options->registry, options->quiet) == 0)
-		return 0;
-	run->facts->refusal = NO_RECORD;
-	return -1;
+	return is_on_record ? reap_before_run(options->registry, options->quiet)
+	                    : 0;
 }
 
 /* Prints why there was no lock. */
@@ -86,7 +80,7 @@ resources_acquire(struct run *run)
 	if (record_is_wanted(options) &&
 	    record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
-		run->facts->refusal = NO_RECORD;
+		run->facts->refusal = "the run cannot be put on record";
 		return -1;
 	}
 	const enum refusal why =

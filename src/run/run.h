@@ -22,12 +22,8 @@
 #define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
 #define FRONT_STOP_STEP 256          /* from one number of a stop to the next */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
-
-#define INTERPRETER_SIZE 100
-#define UNTIL_GRACES     10
-
-/* The last of so many terminating signals kills, or ends the drain. */
-#define CANCELS_MAX 3
+#define UNTIL_GRACES    10
+#define CANCELS_MAX     3 /* terminating signals: that kills, or ends the drain */
 
 /* When a run has something to do without an event. decide.c says in which
  * states each clock counts. Of those that are due, the first is the reason. */
@@ -35,14 +31,13 @@ enum clock {
 	CLOCK_TIMEOUT,   /* --timeout */
 	CLOCK_UNTIL,     /* --until-grace, since TEXT and the last output */
 	CLOCK_UNTIL_MAX, /* UNTIL_GRACES of them since TEXT */
-	CLOCK_MAX_AFTER_EXIT,  /* --max-after-exit */
-	CLOCK_IDLE_AFTER_EXIT, /* --idle-after-exit */
-	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
-	CLOCK_SAMPLE,          /* looks whether the tree does something */
-	CLOCK_SILENCE,         /* the end of such looks, in a silence */
-	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
-	CLOCK_HEARTBEAT,       /* --heartbeat */
-	CLOCK_NICE,            /* tries again to pass the nice value on */
+	CLOCK_MAX_AFTER_EXIT, /* --max-after-exit */
+	CLOCK_IDLE,           /* --idle-timeout, --idle-after-exit */
+	CLOCK_KILL,           /* --kill-after: SIGKILL follows */
+	CLOCK_SAMPLE,         /* looks whether the tree does something */
+	CLOCK_ORPHANS,        /* looks in a stop whom the signal has missed */
+	CLOCK_HEARTBEAT,      /* --heartbeat */
+	CLOCK_NICE,           /* tries again to pass the nice value on */
 	CLOCK_COUNT,
 };
 
@@ -69,15 +64,13 @@ struct target {
 	atomic_int has_exited;
 };
 
-#define SENDER_WIDTH 60
-
 /* Who has sent the first terminating signal. */
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
 	bool is_told; /* neither a key, nor from the caller, who knows */
 	bool is_of_run;
-	char command[4 * SENDER_WIDTH]; /* "": it is gone */
+	char command[240]; /* "": it is gone */
 };
 
 /* What the watchers tell each other, in shared memory: a SIGCHLD makes the
@@ -88,19 +81,18 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	/* From the supervisor: the front is to stop, by the signal in the
-	 * lowest byte. Each stop has another number; 0: the front is to go on.
-	 */
+	/* By which signal (the lowest byte) the front is to stop. Each stop
+	 * has another number; 0: it is to go on. */
 	atomic_uint stop;
 	atomic_int front_stops; /* it is stopped, or about to be: front.c */
 	atomic_int phase;       /* an enum phase */
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
-	int64_t ended;          /* the run; 0: not yet, or in a take-over */
+	int64_t ended;          /* the run */
 	const char *refusal;    /* why nothing was started, in words; or NULL */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
-	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
-	struct outcome outcome;             /* of wdrun */
+	char interpreter[100];  /* that is missing; or "" */
+	struct outcome outcome; /* of wdrun */
 	bool is_locked_out;     /* a lock is held by another process */
 	atomic_int is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped; /* processes that got the first signal of a stop */
@@ -158,7 +150,6 @@ struct run {
 	unsigned stops; /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* the counted_ms then: orders.c */
 	int64_t next_look;             /* for orphans, at the earliest */
-	bool is_silent;                /* for too long */
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
 	uint64_t writes;               /* of output, when last looked at */
@@ -178,18 +169,20 @@ struct run {
  * Decisions ask and send nothing: all facts are in the arguments, so that a
  * table can test them (tests/unit/decide.c). */
 
+enum telling {
+	TELL_NOTHING, /* but for --verbose */
+	TELL_LINE,    /* on stderr */
+	TELL_NAMES,   /* with PID and name of each process */
+	TELL_TREE,    /* with what each process is blocked in */
+};
+
 /* What follows from a reason. A new one is a name in watchdog.h, a row here,
  * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
  * says which bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
-	enum {
-		TELL_NOTHING, /* but for --verbose */
-		TELL_LINE,    /* on stderr */
-		TELL_NAMES,   /* with PID and name of each process */
-		TELL_TREE,    /* with what each process is blocked in */
-	} telling;
+	enum telling telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
 	const char *words;       /* for messages and --report; or NULL */
 	const char *preposition; /* for messages: " after ", an option's time */
@@ -198,13 +191,9 @@ struct reason_row {
 
 extern const struct reason_row reasons[REASON_COUNT];
 
-/* Whether WHY ends the tree. */
-bool reason_is_stop(enum reason why);
-
-/* The reason for which RUN should change its state at NOW, or REASON_NONE. */
+/* The reason for which RUN should change its state at NOW, or REASON_NONE; and
+ * when it has something to do without an event, or NEVER. */
 enum reason decide(const struct run *run, int64_t now);
-
-/* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t next_due(const struct run *run);
 
 /* Ends a pause at NOW: puts off what bounds the command by its length. */
@@ -224,19 +213,16 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Makes the supervisor look at the facts, while it is not reaped. */
-void order_wake_supervisor(const struct run *run);
-
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
 void order_give(struct run *run, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
 
+/* Makes the supervisor look at the facts, while it is not reaped. */
+void order_wake_supervisor(const struct run *run);
+
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
-
-/* Whether the target is alive, and in the process group of the caller's job. */
-bool target_is_in_job(const struct run *run);
 
 /* In the front: gives the order of the signal of INFO, if it is one. */
 void order_pass_on(struct run *run, const siginfo_t *info);
@@ -246,17 +232,20 @@ void order_pass_on(struct run *run, const siginfo_t *info);
  * watcher of an outer run any does: it begins a stop there. */
 bool order_is_own_cancel(struct run *run, const siginfo_t *info);
 
+/* Whether the target is alive, and in the process group of the caller's job. */
+bool target_is_in_job(const struct run *run);
+
 /* --- front.c -------------------------------------------------------------- */
 
-#define LOCKED_FDS 64
-/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
- * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
- * such a lock when its owner closes any descriptor of the file. */
-void front_keep_locked(int keep[LOCKED_FDS]);
+#define INHERITED_FDS 128
+/* Where this process has a lock of fcntl(2), as the program that executed
+ * wdrun, puts what it has inherited into KEEP, all -1: the kernel drops such a
+ * lock when its owner closes any descriptor of the file. */
+void front_keep_inherited(int keep[INHERITED_FDS]);
 
-/* Carries output and keys, passes signals on, stops and goes on with the job,
- * until the supervisor is dead, which is killed if it is late. Returns whether
- * there is an outcome, or it is given up; if not, its orphans are now ours. */
+/* Carries output and keys, passes signals on, and stops with the job until the
+ * supervisor is dead, which is killed if it is late. Returns whether there is
+ * an outcome, or it is given up; if not, its orphans are now ours. */
 bool front_watch(struct run *run);
 
 /* Delivers what dead processes have written, as far as readers take it in time;
@@ -271,8 +260,8 @@ bool supervisor_has_front(const struct run *run);
 /* Tells the front, if there is one, what this process does. */
 void supervisor_tell_phase(struct run *run, enum phase phase);
 
-/* Makes this process, just forked, the root of its tree: a subreaper, and the
- * leader of a session. Starts the target. Returns 0, or -1 with errno. */
+/* Makes this process the root of its tree, and the leader of a session. Starts
+ * the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
 
 /* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
@@ -282,8 +271,7 @@ int64_t supervisor_wait(struct run *run, int64_t until);
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
 
-/* Decides, the first time, who is kept. A front that has taken over keeps the
- * leaders of sessions. */
+/* Decides who is kept, before the target's end or a stop. */
 void supervisor_keep(struct run *run);
 
 /* --- target.c ------------------------------------------------------------- */
@@ -301,9 +289,9 @@ void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
-/* Opens the directories of locks, and finishes runs on record
- * whose watchers are dead. Returns 0, or -1 after a message. Comes before
- * signals are blocked: so one ends this process where a file system hangs. */
+/* Opens the directories of locks, and finishes runs that are orphaned. Returns
+ * 0, or -1 after a message. Comes before signals are blocked: so one ends this
+ * process where a file system hangs. */
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the
@@ -338,14 +326,11 @@ size_t tell_look(struct run *run, enum reason why);
 void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
 
-/* Prints for --verbose who is kept: the members of the tree. */
-void tell_kept(const struct run *run);
-
-/* Prints for "timeout -v" that SIGNAL is sent. */
-void tell_signal(const struct run *run, int signal);
-
 /* Tells that a silent command is running, if that is due at NOW. */
 void tell_heartbeat(struct run *run, int64_t now);
 
-/* Prints how the run ended: for --verbose, or as timeout(1) does. */
+/* Print for --verbose, or as timeout(1) does: who is kept, the members of the
+ * tree; that SIGNAL is sent; how the run ended. */
+void tell_kept(const struct run *run);
+void tell_signal(const struct run *run, int signal);
 void tell_end(const struct run *run);

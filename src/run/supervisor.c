@@ -52,10 +52,6 @@ supervisor_start(struct run *run)
 	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	/* Of a death before this line no signal comes. */
-	if (!supervisor_has_front(run) ||
-	    (run->options.die_with_parent && run->parent_fd == -1))
-		(void)kill(getpid(), SIGCONT);
 	if (!run->target->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
 		pass_nice_on(run);
@@ -69,8 +65,6 @@ supervisor_start(struct run *run)
 	return 0;
 }
 
-/* --- what the watchers tell each other ------------------------------------ */
-
 bool
 supervisor_has_front(const struct run *run)
 {
@@ -83,8 +77,6 @@ signal_front(const struct run *run, int signal)
 	if (supervisor_has_front(run)) /* else the PID may be another's */
 		(void)kill(run->front, signal);
 }
-
-/* --- job control ---------------------------------------------------------- */
 
 /* Makes the front stop by the signal by which the target has, IS_NEW, or go on:
  * the caller's shell waits for the front. In a job of a terminal that is any
@@ -130,6 +122,8 @@ void
 supervisor_tell_phase(struct run *run, enum phase phase)
 {
 	run->facts->phase = phase;
+	if (phase == PHASE_STOP && supervisor_has_front(run))
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	if (phase == PHASE_END) {
 		run->target_stop = run->stop_order = 0;
 		follow_stop(run, false, duration_now());
@@ -198,8 +192,6 @@ obey_continue(struct run *run, int64_t now)
 	follow_stop(run, false, now);
 }
 
-/* --- other signals -------------------------------------------------------- */
-
 static void
 cancel(struct run *run, int signal)
 {
@@ -251,16 +243,17 @@ static void
 judge_silence(struct run *run, int64_t now)
 {
 	const int64_t tenth = run->options.idle_timeout / 10;
+	int64_t *const end = &run->due[CLOCK_IDLE];
 
+	if (run->state != STATE_RUNNING || run->paused_at != NEVER)
+		return;
 	if (!run->options.idle_unless_busy) {
-		run->is_silent |= run->paused_at == NEVER;
-	} else if (run->state == STATE_RUNNING &&
-	           run->due[CLOCK_SILENCE] == NEVER) {
+		*end = now;
+	} else if (*end == NEVER) {
 		run->activity.since = 0;
 		run->writes = run->facts->output.writes;
 		run->due[CLOCK_SAMPLE] = now;
-		run->due[CLOCK_SILENCE] =
-		    duration_add(now, tenth > SECOND ? tenth : SECOND);
+		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
 }
 
@@ -302,8 +295,6 @@ take_orders(struct run *run, int64_t now)
 	if (atomic_exchange(&facts->output.is_silent, false))
 		judge_silence(run, now);
 }
-
-/* --- the tree ------------------------------------------------------------- */
 
 void
 supervisor_keep(struct run *run)
@@ -378,20 +369,19 @@ look_for_orphans(struct run *run, int64_t now)
 		*due = run->next_look;
 }
 
-/* Looks whether survivors make progress, which puts CLOCK_IDLE_AFTER_EXIT off;
- * or whether a silent command does, until CLOCK_SILENCE. */
+/* Looks whether survivors make progress, or a silent command does, which puts
+ * CLOCK_IDLE off. */
 static void
 look_for_progress(struct run *run, int64_t now)
 {
 	struct activity *const activity = &run->activity;
 	const uint64_t writes = run->facts->output.writes;
 	const bool is_running = run->state == STATE_RUNNING;
-	int64_t *const due = run->due;
-	int64_t *const end =
-	    &due[is_running ? CLOCK_SILENCE : CLOCK_IDLE_AFTER_EXIT];
+	int64_t *const sample = &run->due[CLOCK_SAMPLE];
+	int64_t *const end = &run->due[CLOCK_IDLE];
 
 	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
-	    (now < due[CLOCK_SAMPLE] && now < *end))
+	    now < *sample)
 		return;
 	tree_read(&run->tree, NEVER);
 	activity_sample(activity, &run->tree, now);
@@ -402,15 +392,15 @@ look_for_progress(struct run *run, int64_t now)
 	                         (is_long && activity_is_progress(activity));
 
 	run->writes = writes;
-	due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	if (is_progress)
+	*sample = duration_add(now, SAMPLE_INTERVAL);
+	if (is_progress) {
 		activity->since = 0;
-	if (is_progress && !is_running) {
-		*end = duration_add(now, run->options.idle_after_exit);
-	} else if (is_running && (is_progress || now >= *end)) {
-		due[CLOCK_SAMPLE] = *end = NEVER;
-		run->is_silent |= !is_progress;
+		*end = is_running
+		           ? NEVER
+		           : duration_add(now, run->options.idle_after_exit);
 	}
+	if (*sample > *end || *end == NEVER)
+		*sample = *end;
 }
 
 /* Looks what has happened until NOW, and attends to clocks without a reason. */

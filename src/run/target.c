@@ -61,7 +61,7 @@ target_prepare(struct run *run)
 /* After execvp(3) of COMMAND has failed with ENOENT: if COMMAND itself is
  * there, stores in NAME the interpreter that then is missing. */
 static void
-find_interpreter(const char *command, char name[INTERPRETER_SIZE])
+find_interpreter(const char *command, char *name, size_t size)
 {
 	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
 
@@ -85,11 +85,11 @@ find_interpreter(const char *command, char name[INTERPRETER_SIZE])
 		const char *const found =
 		    is_script ? line + 2 + strspn(line + 2, " \t")
 		              : "the dynamic loader (ld.so)";
-		const size_t size = strcspn(found, is_script ? " \t\r\n" : "");
+		const size_t end = strcspn(found, is_script ? " \t\r\n" : "");
 
-		(void)snprintf(
-		    name, INTERPRETER_SIZE, "%.*s%s", (int)size, found,
-		    found[size] == '\r' ? "\\r (CR LF ends the line)" : "");
+		(void)snprintf(name, size, "%.*s%s", (int)end, found,
+		               found[end] == '\r' ? "\\r (CR LF ends the line)"
+		                                  : "");
 		return;
 	}
 }
@@ -102,7 +102,8 @@ fail(const struct run *run, int status)
 
 	if (status == STATUS_NOT_FOUND)
 		find_interpreter(run->options.command[0],
-		                 run->facts->interpreter);
+		                 run->facts->interpreter,
+		                 sizeof(run->facts->interpreter));
 	run->facts->exec_error = why;
 	_exit(status);
 }

@@ -17,24 +17,29 @@ is_until(enum reason why)
 	return why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
 }
 
-/* Whether the caller knows of WHY: waiting for a line of a log looks like
- * --until-grace=0; and for timeout(1), a signal is nothing to tell. */
-static bool
-is_known(const struct run *run, enum reason why)
+/* How the change for the reason WHY is told. The caller knows of some: waiting
+ * for a line of a log looks like --until-grace=0. timeout(1) tells its signals,
+ * and little else. */
+static enum telling
+telling_of(const struct run *run, enum reason why)
 {
-	if (why == REASON_CANCELLED)
-		return !run->facts->cancelled_by.is_told ||
-		       run->options.is_timeout;
-	return run->options.until_grace == 0 && is_until(why);
-}
+	const struct options *const options = &run->options;
+	const enum telling telling = reasons[why].telling;
 
-/* --- the look ------------------------------------------------------------- */
+	if (options->is_timeout && why == REASON_LAST_BOUND)
+		return TELL_LINE;
+	if ((options->until_grace == 0 && is_until(why)) ||
+	    (why == REASON_CANCELLED && !run->facts->cancelled_by.is_told) ||
+	    (options->is_timeout &&
+	     (telling > TELL_LINE || why == REASON_CANCELLED)))
+		return TELL_NOTHING;
+	return telling;
+}
 
 static bool
 has_look(const struct run *run, enum reason why)
 {
-	return reasons[why].telling >= TELL_NAMES && !is_known(run, why) &&
-	       !run->options.is_timeout &&
+	return telling_of(run, why) >= TELL_NAMES &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
@@ -61,8 +66,6 @@ tell_look(struct run *run, enum reason why)
 		run->facts->first_look = *look;
 	return run->tree.count;
 }
-
-/* --- the message ---------------------------------------------------------- */
 
 void
 tell_signal(const struct run *run, int signal)
@@ -187,10 +190,6 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		[STATE_DONE] = "done",
 	};
 
-	/* timeout(1) tells its signals, and nothing else. */
-	if (run->options.is_timeout && why != REASON_LAST_BOUND &&
-	    reasons[why].telling >= TELL_NAMES)
-		return;
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 
@@ -198,8 +197,7 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		        reasons[why].words, by_signal ? " by " : "",
 		        by_signal ? signal_name(run->cancel_signal) : "");
 	}
-	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING &&
-	    !is_known(run, why))
+	if (!run->options.quiet && telling_of(run, why) != TELL_NOTHING)
 		print(run, why, count);
 }
 
@@ -219,8 +217,6 @@ tell_kept(const struct run *run)
 	message("--keep: kept%s", line.text);
 	free(line.text);
 }
-
-/* --- the heartbeat -------------------------------------------------------- */
 
 /* Formats NS in whole seconds, if there are any. */
 static const char *
@@ -260,8 +256,6 @@ tell_heartbeat(struct run *run, int64_t now)
 	message("%s", text);
 }
 
-/* --- the end -------------------------------------------------------------- */
-
 void
 tell_end(const struct run *run)
 {
@@ -273,7 +267,7 @@ tell_end(const struct run *run)
 	if (run->options.is_timeout && run->target->dumped_core)
 		message("the monitored command dumped core");
 	if (!run->options.verbose || run->options.is_timeout ||
-	    facts->output.started == 0 || facts->ended == 0)
+	    facts->output.started == 0)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",

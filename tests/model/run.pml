@@ -161,7 +161,7 @@ proctype supervisor() {
 	   if :: front_is_lost -> kill_tree(); break :: else fi /* REASON_FRONT_LOST */
 	od;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else fi;
-	has_outcome = true;                               /* run_outcome, supervisor_tell_outcome */
+	has_outcome = true;                               /* run_outcome, supervisor_tell_phase */
 	no_stop();
 	chld = true;                                      /* urgent, as there are locks */
 	if
