@@ -263,12 +263,12 @@ remove_files(struct lost_run *run)
 			                .claim_fd = -1 };
 
 		/* NOLINTNEXTLINE(cert-err34-c): this user has written them */
-		if (sscanf(line, "%" SCNd64 " %" SCNu64, &file.before,
-		           &file.inode) < 1 ||
-		    file.path == NULL)
-			continue;
+		(void)sscanf(line, "%" SCNd64 " %" SCNu64, &file.before,
+		             &file.inode);
 
-		const enum refusal why = cleanup_end(&file, nobody, true);
+		const enum refusal why = file.path == NULL
+		                             ? REFUSAL_UNTOLD
+		                             : cleanup_end(&file, nobody, true);
 
 		if (why == REFUSAL_NONE)
 			strbuf_addf(&run->line, "; removed '%s'", file.path);
@@ -327,8 +327,7 @@ finish(struct lost_run *run, const struct registry *registry)
 	return result == 0;
 }
 
-/* Finishes the runs of REGISTRY that are taken. Returns whether all are over.
- */
+/* Finishes the runs that are taken. Returns whether all of them are over. */
 static bool
 finish_taken(const struct registry *registry)
 {
@@ -357,29 +356,12 @@ reap_entry(struct registry *registry, struct entry *entry)
 	                                                                 : -1;
 }
 
-/* Waits until the run is not locked, unless the front sleeps or is stopped:
- * then it is not dying. Returns whether the run is orphaned now, or over. */
-static bool
-becomes_orphaned(const struct registry *registry, const struct entry *entry)
-{
-	const int64_t deadline = duration_now() + BOUND;
-	struct procstat stat;
-
-	while (registry_is_held(registry, entry)) {
-		if (duration_now() >= deadline ||
-		    (procstat_read(entry->front.pid, &stat) == 0 &&
-		     strchr("STt", stat.state) != NULL))
-			return false;
-		duration_sleep(PAUSE);
-	}
-	return true;
-}
-
 /* Takes the orphaned runs of REGISTRY. Returns whether there are any. */
 static bool
 take_orphans(struct registry *registry)
 {
 	const bool is_requested = registry->is_requested;
+	const int64_t deadline = duration_now() + BOUND;
 	bool is_any = false;
 
 	for (size_t i = 0; i < registry->count; i++) {
@@ -387,7 +369,7 @@ take_orphans(struct registry *registry)
 
 		if (entry->is_orphaned ||
 		    (is_requested && !entry->is_elsewhere &&
-		     becomes_orphaned(registry, entry)))
+		     registry_await(registry, entry, deadline, true)))
 			is_any |= registry_take(registry, entry);
 		else if (is_requested && !registry->is_quiet &&
 		         entry->is_elsewhere &&

@@ -18,6 +18,7 @@
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
+#define PAUSE     (10 * MILLISECOND)
 #define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
@@ -171,8 +172,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* By the dot: it fails where the directory may not be searched. */
-	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
+	const bool is_there = fd != -1 && fstat(fd, &directory) == 0;
 
 	registry->directory_fd = fd;
 	if (fd == -1 && errno == ENOENT && !to_make)
@@ -319,6 +319,24 @@ registry_is_held(const struct registry *registry, const struct entry *entry)
 
 	fds_close(fd);
 	return is_held;
+}
+
+bool
+registry_await(const struct registry *registry, const struct entry *entry,
+               int64_t deadline, bool is_impatient)
+{
+	struct procstat stat;
+
+	while (registry_is_held(registry, entry) ||
+	       procid_is_alive(&entry->front)) {
+		if (duration_now() >= deadline ||
+		    (is_impatient &&
+		     procstat_read(entry->front.pid, &stat) == 0 &&
+		     strchr("STt", stat.state) != NULL))
+			return false;
+		duration_sleep(PAUSE);
+	}
+	return true;
 }
 
 /* Fills in the state of the run, whose entry IS_HELD or not since it was read.

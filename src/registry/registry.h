@@ -117,6 +117,12 @@ void registry_end(struct registry *registry);
 bool registry_is_held(const struct registry *registry,
                       const struct entry *entry);
 
+/* Waits until the run of ENTRY is orphaned or over, or DEADLINE; if
+ * IS_IMPATIENT, not for a front that sleeps or is stopped: it is not dying.
+ * Returns whether the run is orphaned or over. */
+bool registry_await(const struct registry *registry, const struct entry *entry,
+                    int64_t deadline, bool is_impatient);
+
 /* Locks ENTRY until registry_end(), to finish its run, and reads it again.
  * Returns false where it is gone, or another wdrun has it. */
 bool registry_take(struct registry *registry, struct entry *entry);
