@@ -516,7 +516,6 @@ refusal_words(enum refusal why)
 		[REFUSAL_ANOTHERS] = "it is another user's, or has a second "
 		                     "name, and others can write there",
 		[REFUSAL_HELD] = "it is locked by another process",
-		[REFUSAL_PARENT_DIED] = "the caller is dead",
 		[REFUSAL_CLAIMED] = "another run may have made it: its "
 		                    "directory is locked",
 		[REFUSAL_UNKNOWN] = "it names no process, and may have been "

@@ -304,8 +304,9 @@ begin(struct lost_run *run, const struct entry *entry)
 static bool
 finish(struct lost_run *run, const struct registry *registry)
 {
+	const struct record record = { registry->directory_fd, run->entry->fd };
 	struct strbuf *const line = &run->line;
-	int result = -1;
+	bool is_off = false;
 
 	if (run->killed > NAMED_MAX)
 		strbuf_addf(line, "; killed %zu in all", run->killed);
@@ -314,17 +315,13 @@ finish(struct lost_run *run, const struct registry *registry)
 	} else {
 		remove_files(run);
 		/* Last: if SIGKILL comes before, all can be done again. */
-		result =
-		    registry_remove(registry->directory_fd, run->entry->id);
-		if (result == -1)
-			strbuf_addf(line, "; cannot remove the entry: %s",
-			            strerror(errno));
+		is_off = record_end(&record, run->entry->id) == 0;
 	}
-	if (result == 0 || run->killed > 0 ? !registry->is_quiet
-	                                   : registry->is_requested)
+	if (is_off || run->killed > 0 ? !registry->is_quiet
+	                              : registry->is_requested)
 		message("%s", line->text);
 	free(line->text);
-	return result == 0;
+	return is_off;
 }
 
 /* Finishes the runs that are taken. Returns whether all of them are over. */
@@ -434,9 +431,9 @@ void
 reap_own_run(const char *id, pid_t supervisor, const char *keep)
 {
 	char nothing[1] = "";
-	struct entry entry = { .text = nothing,
-		               .keep = keep,
-		               .is_taken = true };
+	struct entry entry = {
+		.text = nothing, .keep = keep, .is_taken = true, .fd = -1
+	};
 	const struct registry one = { .is_quiet = true,
 		                      .directory_fd = -1,
 		                      .entries = &entry,

@@ -261,7 +261,7 @@ record_begin(struct record *record, const struct options *options,
 			return 0;
 	}
 	message("cannot put the run on record: %s", strerror(errno));
-	record_end(record, id);
+	(void)record_end(record, id);
 	return -1;
 }
 
@@ -284,21 +284,18 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	return append(record->fd, &text);
 }
 
-void
-record_end(const struct record *record, const char *id)
-{
-	if (record->fd != -1 && registry_remove(record->directory_fd, id) == -1)
-		message("the registry: cannot remove the entry of run %s: %s",
-		        id, strerror(errno));
-}
-
 int
-registry_remove(int directory_fd, const char *id)
+record_end(const struct record *record, const char *id)
 {
 	char file[FILE_SIZE];
 
 	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
-	return unlinkat(directory_fd, file, 0) == 0 || errno == ENOENT ? 0 : -1;
+	if (record->fd == -1 || unlinkat(record->directory_fd, file, 0) == 0 ||
+	    errno == ENOENT)
+		return 0;
+	message("the registry: cannot remove the entry of run %s: %s", id,
+	        strerror(errno));
+	return -1;
 }
 
 /* --- all entries ---------------------------------------------------------- */

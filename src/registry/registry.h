@@ -91,8 +91,9 @@ int record_begin(struct record *record, const struct options *options,
 int record_start(const struct record *record, const struct cleanup cleanups[],
                  size_t count, int64_t until);
 
-/* Takes the run ID off the record, if it is there; or prints why it cannot. */
-void record_end(const struct record *record, const char *id);
+/* Takes the run ID off the record, if it is there. Returns 0, or -1 after a
+ * message. */
+int record_end(const struct record *record, const char *id);
 
 /* --- all runs ------------------------------------------------------------- */
 
@@ -126,9 +127,6 @@ bool registry_await(const struct registry *registry, const struct entry *entry,
 /* Locks ENTRY until registry_end(), to finish its run, and reads it again.
  * Returns false where it is gone, or another wdrun has it. */
 bool registry_take(struct registry *registry, struct entry *entry);
-
-/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
-int registry_remove(int directory_fd, const char *id);
 
 /* --- commands ------------------------------------------------------------- */
 
