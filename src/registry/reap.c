@@ -369,8 +369,7 @@ take_orphans(struct registry *registry)
 		     registry_await(registry, entry, deadline, true)))
 			is_any |= registry_take(registry, entry);
 		else if (is_requested && !registry->is_quiet &&
-		         entry->is_elsewhere &&
-		         !registry_is_held(registry, entry))
+		         entry->is_elsewhere && !entry->is_held)
 			message("run %s is of another machine, boot or PID "
 			        "namespace: --reap there finishes it; where "
 			        "that is gone, rm '%s/%s.run'",

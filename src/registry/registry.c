@@ -314,14 +314,15 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-bool
-registry_is_held(const struct registry *registry, const struct entry *entry)
+/* Whether ENTRY is locked now. */
+static bool
+is_held(const struct registry *registry, const struct entry *entry)
 {
 	const int fd = open_entry(registry->directory_fd, entry->id, 0);
-	const bool is_held = lock(fd, F_OFD_GETLK);
+	const bool is_locked = lock(fd, F_OFD_GETLK);
 
 	fds_close(fd);
-	return is_held;
+	return is_locked;
 }
 
 bool
@@ -330,8 +331,7 @@ registry_await(const struct registry *registry, const struct entry *entry,
 {
 	struct procstat stat;
 
-	while (registry_is_held(registry, entry) ||
-	       procid_is_alive(&entry->front)) {
+	while (is_held(registry, entry) || procid_is_alive(&entry->front)) {
 		if (duration_now() >= deadline ||
 		    (is_impatient &&
 		     procstat_read(entry->front.pid, &stat) == 0 &&
@@ -342,10 +342,10 @@ registry_await(const struct registry *registry, const struct entry *entry,
 	return true;
 }
 
-/* Fills in the state of the run, whose entry IS_HELD or not since it was read.
- * The supervisor's name tells whether a stop has begun. */
+/* Fills in the state of the run, HERE being the host. The supervisor's name
+ * tells whether a stop has begun. */
 static void
-find_state(struct entry *entry, const char *here, bool is_held)
+find_state(struct entry *entry, const char *here)
 {
 	const char *const host = entry_value(entry, "host", NULL);
 	const size_t machine = strcspn(here, " ") + 1;
@@ -361,7 +361,7 @@ find_state(struct entry *entry, const char *here, bool is_held)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
 	entry->is_elsewhere = strcmp(host, here) != 0;
 	entry->is_orphaned =
-	    !is_held && (!entry->is_elsewhere || is_before_boot);
+	    !entry->is_held && (!entry->is_elsewhere || is_before_boot);
 	entry->state = entry->is_orphaned                        ? "orphaned"
 	               : entry->is_elsewhere                     ? "elsewhere"
 	               : supervisor == 0                         ? "waiting"
@@ -394,8 +394,7 @@ read_entry(struct registry *registry, struct entry *entry)
 
 	/* Tested after the entry was read. Before: a run that begins in between
 	 * would be read whole, but seem unlocked, that is orphaned. */
-	const bool is_held = lock(fd, F_OFD_GETLK);
-
+	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
 	/* What a front has left that was killed before it wrote. */
 	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
@@ -406,10 +405,10 @@ read_entry(struct registry *registry, struct entry *entry)
 	if (!is_read || status.st_nlink == 0)
 		return false;
 	if (entry_parse(entry)) {
-		find_state(entry, registry->host, is_held);
+		find_state(entry, registry->host);
 		return true;
 	}
-	if (registry->is_requested && !registry->is_quiet && !is_held &&
+	if (registry->is_requested && !registry->is_quiet && !entry->is_held &&
 	    strncmp(entry->text, VERSION, strlen("wdrun")) == 0)
 		message("registry: '%s/%s" SUFFIX "' was not written to its "
 		        "end, or by another version of wdrun: rm it",

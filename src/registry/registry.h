@@ -56,6 +56,7 @@ struct entry {
 	int64_t until;            /* since the epoch, or NEVER */
 	int64_t kill_after;       /* or NEVER */
 	const char *state;        /* as --list shows it */
+	bool is_held;             /* locked, after it was read */
 	bool is_orphaned;         /* both watchers are dead */
 	bool is_elsewhere; /* of another machine, boot or PID namespace */
 	bool is_taken;     /* by registry_take() */
@@ -113,10 +114,6 @@ struct registry {
  * entries where that is missing. End it anyway. */
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
-
-/* Whether ENTRY is locked now, so that its run is not orphaned. */
-bool registry_is_held(const struct registry *registry,
-                      const struct entry *entry);
 
 /* Waits until the run of ENTRY is orphaned or over, or DEADLINE; if
  * IS_IMPATIENT, not for a front that sleeps or is stopped: it is not dying.
