@@ -245,7 +245,7 @@ try_to_take(struct lock *lock)
 /* Sleeps until LOCK may be free, for TIME at most. Returns whether the parent
  * has died. */
 static bool
-await(struct lock *lock, const struct lock_wait *wait, int64_t time)
+await(const struct lock *lock, const struct lock_wait *wait, int64_t time)
 {
 	enum { HOLDER, CHANGES, PARENT, COUNT };
 	struct pollfd fds[COUNT] = {
@@ -253,21 +253,14 @@ await(struct lock *lock, const struct lock_wait *wait, int64_t time)
 		[CHANGES] = { inotify_init1(IN_CLOEXEC), POLLIN, 0 },
 		[PARENT] = { wait->parent_fd, POLLIN, 0 },
 	};
-	/* Nothing tells of what another machine does to the file. */
-	int64_t interval = SECOND;
+	/* Nothing tells of what another machine does to the file, nor when an
+	 * unknown process ends its flock(2). */
+	const int64_t interval = fds[HOLDER].fd == -1 ? LOOK_INTERVAL : SECOND;
 	char path[TEXT_SIZE];
 
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
-	/* Nothing tells when an unknown process ends its flock(2): so we look
-	 * again soon. Nothing tells of a change before the watch began: so we
-	 * look again at once, after a ppoll(2) in which signals act. */
-	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
-	    fds[HOLDER].fd == -1)
-		interval = LOOK_INTERVAL;
-	else if (pidfile_read(&lock->file) != REFUSAL_NONE ||
-	         lock->file.pid != lock->holder || !is_named(&lock->file))
-		interval = 0;
+	(void)inotify_add_watch(fds[CHANGES].fd, path, EVENTS);
 
 	const bool is_orphan =
 	    fds_poll(fds, COUNT, time < interval ? time : interval,
@@ -397,19 +390,22 @@ byte_of(const char *name, int64_t time)
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
-/* COMMAND claims the bytes of FD from FIRST to LAST; or, with F_OFD_GETLK, asks
- * whether another process has locked one of them. */
+/* Claims the bytes of FD from FIRST to LAST, with F_RDLCK as TYPE, or drops the
+ * claims there, with F_UNLCK; or asks, with F_WRLCK, whether another process
+ * has locked one of them. */
 static bool
-claim(int fd, int command, off_t first, off_t last)
+claim(int fd, short type, off_t first, off_t last)
 {
 	struct flock range = {
-		.l_type = command == F_OFD_GETLK ? F_WRLCK : F_RDLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = first,
 		.l_len = last - first + 1, /* 0: no end */
 	};
 
-	return fcntl(fd, command, &range) == 0 && range.l_type != F_UNLCK;
+	return fcntl(fd, type == F_WRLCK ? F_OFD_GETLK : F_OFD_SETLK, &range) ==
+	           0 &&
+	       range.l_type != F_UNLCK;
 }
 
 void
@@ -427,28 +423,8 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
 		start = cleanup->before + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
-	(void)claim(cleanup->claim_fd, F_OFD_SETLK, byte_of(name, start),
+	(void)claim(cleanup->claim_fd, F_RDLCK, byte_of(name, start),
 	            byte_of(name, start));
-}
-
-/* Reads who owns the file at PLACE: REFUSAL_NONE if that is a dead process, or
- * one of OWN; REFUSAL_NO_PID if there is none, as of a directory. */
-static enum refusal
-find_owner(struct pidfile *place, const pid_t own[2])
-{
-	enum refusal why = open_file(place);
-
-	if (why == REFUSAL_NO_FILE && S_ISDIR(place->status.st_mode))
-		return REFUSAL_NO_PID;
-	if (why == REFUSAL_NONE)
-		why = pidfile_read(place);
-	if (why != REFUSAL_NONE && why != REFUSAL_NO_PID)
-		return why;
-	/* A text may begin with the PID of a living process. */
-	if (place->pid != own[0] && place->pid != own[1] && !place->is_marked &&
-	    has_owner(place))
-		return REFUSAL_UNTOLD;
-	return place->pid == 0 ? REFUSAL_NO_PID : why;
 }
 
 /* Whether what has no owner was made in this run, or in an older one that is
@@ -464,19 +440,48 @@ find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
-	return claim(place->directory_fd, F_OFD_GETLK, byte_of(place->name, 0),
+	return claim(place->directory_fd, F_WRLCK, byte_of(place->name, 0),
 	             byte_of(place->name, made))
 	           ? REFUSAL_CLAIMED
 	           : REFUSAL_NONE;
 }
 
+/* Whether what is at PLACE may be removed: REFUSAL_NONE. */
+static enum refusal
+judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
+      bool is_over)
+{
+	enum refusal why = open_file(place);
+
+	if (why == REFUSAL_NONE)
+		why = pidfile_read(place);
+	else if (why == REFUSAL_NO_FILE && S_ISDIR(place->status.st_mode))
+		why = REFUSAL_NO_PID;
+	else if (why != REFUSAL_ERRNO &&
+	         find_maker(cleanup, place) == REFUSAL_UNTOLD)
+		return REFUSAL_UNTOLD; /* it was there before */
+	if (why != REFUSAL_NONE && why != REFUSAL_NO_PID)
+		return why;
+	/* A text may begin with the PID of a living process. */
+	if (place->pid != own[0] && place->pid != own[1] && !place->is_marked &&
+	    has_owner(place))
+		return REFUSAL_UNTOLD;
+	if (why == REFUSAL_NO_PID || place->pid == 0)
+		why = is_over ? find_maker(cleanup, place) : REFUSAL_UNTOLD;
+	/* ENOLCK: this file system has no locks, so nobody holds one. */
+	if (why == REFUSAL_NONE && place->fd != -1 &&
+	    (claim(place->fd, F_WRLCK, 0, LAST_BYTE) ||
+	     (flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
+	      errno == EWOULDBLOCK)))
+		return REFUSAL_HELD;
+	return why == REFUSAL_NONE && !is_named(place) ? REFUSAL_UNTOLD : why;
+}
+
 enum refusal
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
-	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-
 	/* First: of two runs that end at once, one must find no claim. */
-	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &all);
+	(void)claim(cleanup->claim_fd, F_UNLCK, 0, LAST_BYTE);
 
 	struct pidfile place = {
 		/* For reading: else the claims there cannot be seen. */
@@ -487,20 +492,7 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	enum refusal why = REFUSAL_ERRNO;
 
 	if (place.directory_fd != -1)
-		why = find_owner(&place, own);
-	if (why == REFUSAL_NO_PID)
-		why = is_over ? find_maker(cleanup, &place) : REFUSAL_UNTOLD;
-	else if ((why == REFUSAL_NO_FILE || why == REFUSAL_ANOTHERS) &&
-	         find_maker(cleanup, &place) == REFUSAL_UNTOLD)
-		why = REFUSAL_UNTOLD; /* it was there before */
-	/* ENOLCK: this file system has no locks, so nobody holds one. */
-	if (why == REFUSAL_NONE && place.fd != -1 &&
-	    (claim(place.fd, F_OFD_GETLK, 0, LAST_BYTE) ||
-	     (flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
-	      errno == EWOULDBLOCK)))
-		why = REFUSAL_HELD;
-	if (why == REFUSAL_NONE && !is_named(&place))
-		why = REFUSAL_UNTOLD;
+		why = judge(cleanup, &place, own, is_over);
 	if (why == REFUSAL_NONE &&
 	    unlinkat(place.directory_fd, place.name,
 	             place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
@@ -523,7 +515,6 @@ refusal_words(enum refusal why)
 		[REFUSAL_ANOTHERS] = "it is another user's, or has a second "
 		                     "name, and others can write there",
 		[REFUSAL_HELD] = "it is locked by another process",
-		[REFUSAL_PARENT_DIED] = "the caller is dead",
 		[REFUSAL_CLAIMED] = "another run may have made it: its "
 		                    "directory is locked",
 		[REFUSAL_UNKNOWN] = "it names no process, and may have been "

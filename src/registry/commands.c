@@ -17,7 +17,6 @@
 #define ROW        "%-16s  %-7.*s  %-9s  %6s  %6s "
 #define AFTER_KILL (10 * SECOND)
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
-#define PAUSE      (10 * MILLISECOND)
 
 static int64_t
 seconds_between(int64_t from, int64_t to)
@@ -113,20 +112,6 @@ list_print(const char *given, bool as_json, bool is_quiet)
 	return status;
 }
 
-/* Waits for the run's end, or DEADLINE. Returns whether the front is dead. */
-static bool
-await_end(const struct registry *registry, const struct entry *entry,
-          int64_t deadline)
-{
-	while (registry_is_held(registry, entry) ||
-	       procid_is_alive(&entry->front)) {
-		if (duration_now() >= deadline)
-			return false;
-		duration_sleep(PAUSE);
-	}
-	return true;
-}
-
 /* Stops the run of ENTRY. Returns 0, or -1 after a message. */
 static int
 stop(struct registry *registry, struct entry *entry)
@@ -152,9 +137,10 @@ stop(struct registry *registry, struct entry *entry)
 	procid_kill(watcher, SIGTERM);
 	procid_kill(watcher, SIGCONT);
 	procid_kill(&entry->front, SIGCONT);
-	if (!await_end(registry, entry, grace)) {
+	if (!registry_await(registry, entry, grace, false)) {
 		procid_kill(&entry->front, SIGKILL);
-		if (!await_end(registry, entry, duration_now() + AFTER_KILL)) {
+		if (!registry_await(registry, entry,
+		                    duration_now() + AFTER_KILL, false)) {
 			message("--cancel: run %s survives SIGKILL", entry->id);
 			return -1;
 		}

@@ -262,12 +262,12 @@ remove_files(struct lost_run *run)
 			                .claim_fd = -1 };
 
 		/* NOLINTNEXTLINE(cert-err34-c): this user has written them */
-		if (sscanf(line, "%" SCNd64 " %" SCNu64, &file.before,
-		           &file.inode) < 1 ||
-		    file.path == NULL)
-			continue;
+		(void)sscanf(line, "%" SCNd64 " %" SCNu64, &file.before,
+		             &file.inode);
 
-		const enum refusal why = cleanup_end(&file, nobody, true);
+		const enum refusal why = file.path == NULL
+		                             ? REFUSAL_UNTOLD
+		                             : cleanup_end(&file, nobody, true);
 
 		if (why == REFUSAL_NONE)
 			strbuf_addf(&run->line, "; removed '%s'", file.path);
@@ -303,8 +303,9 @@ begin(struct lost_run *run, const struct entry *entry)
 static bool
 finish(struct lost_run *run, const struct registry *registry)
 {
+	const struct record record = { registry->directory_fd, run->entry->fd };
 	struct strbuf *const line = &run->line;
-	int result = -1;
+	bool is_off = false;
 
 	if (run->killed > NAMED_MAX)
 		strbuf_addf(line, "; killed %zu in all", run->killed);
@@ -313,21 +314,16 @@ finish(struct lost_run *run, const struct registry *registry)
 	} else {
 		remove_files(run);
 		/* Last: if SIGKILL comes before, all can be done again. */
-		result =
-		    registry_remove(registry->directory_fd, run->entry->id);
-		if (result == -1)
-			strbuf_addf(line, "; cannot remove the entry: %s",
-			            strerror(errno));
+		is_off = record_end(&record, run->entry->id) == 0;
 	}
-	if (result == 0 || run->killed > 0 ? !registry->is_quiet
-	                                   : registry->is_requested)
+	if (is_off || run->killed > 0 ? !registry->is_quiet
+	                              : registry->is_requested)
 		message("%s", line->text);
 	free(line->text);
-	return result == 0;
+	return is_off;
 }
 
-/* Finishes the runs of REGISTRY that are taken. Returns whether all are over.
- */
+/* Finishes the runs that are taken. Returns whether all of them are over. */
 static bool
 finish_taken(const struct registry *registry)
 {
@@ -356,29 +352,12 @@ reap_entry(struct registry *registry, struct entry *entry)
 	                                                                 : -1;
 }
 
-/* Waits until the run is not locked, unless the front sleeps or is stopped:
- * then it is not dying. Returns whether the run is orphaned now, or over. */
-static bool
-becomes_orphaned(const struct registry *registry, const struct entry *entry)
-{
-	const int64_t deadline = duration_now() + BOUND;
-	struct procstat stat;
-
-	while (registry_is_held(registry, entry)) {
-		if (duration_now() >= deadline ||
-		    (procstat_read_status(entry->front.pid, &stat) == 0 &&
-		     strchr("STt", stat.state) != NULL))
-			return false;
-		duration_sleep(PAUSE);
-	}
-	return true;
-}
-
 /* Takes the orphaned runs of REGISTRY. Returns whether there are any. */
 static bool
 take_orphans(struct registry *registry)
 {
 	const bool is_requested = registry->is_requested;
+	const int64_t deadline = duration_now() + BOUND;
 	bool is_any = false;
 
 	for (size_t i = 0; i < registry->count; i++) {
@@ -386,11 +365,10 @@ take_orphans(struct registry *registry)
 
 		if (entry->is_orphaned ||
 		    (is_requested && !entry->is_elsewhere &&
-		     becomes_orphaned(registry, entry)))
+		     registry_await(registry, entry, deadline, true)))
 			is_any |= registry_take(registry, entry);
 		else if (is_requested && !registry->is_quiet &&
-		         entry->is_elsewhere &&
-		         !registry_is_held(registry, entry))
+		         entry->is_elsewhere && !entry->is_held)
 			message("run %s is of another machine, boot or PID "
 			        "namespace: --reap there finishes it; where "
 			        "that is gone, rm '%s/%s.run'",
@@ -451,9 +429,9 @@ void
 reap_own_run(const char *id, pid_t supervisor, const char *keep)
 {
 	char nothing[1] = "";
-	struct entry entry = { .text = nothing,
-		               .keep = keep,
-		               .is_taken = true };
+	struct entry entry = {
+		.text = nothing, .keep = keep, .is_taken = true, .fd = -1
+	};
 	const struct registry one = { .is_quiet = true,
 		                      .directory_fd = -1,
 		                      .entries = &entry,

@@ -18,6 +18,7 @@
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
+#define PAUSE     (10 * MILLISECOND)
 #define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
@@ -171,8 +172,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* By the dot: it fails where the directory may not be searched. */
-	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
+	const bool is_there = fd != -1 && fstat(fd, &directory) == 0;
 
 	registry->directory_fd = fd;
 	if (fd == -1 && errno == ENOENT && !to_make)
@@ -232,14 +232,20 @@ record_begin(struct record *record, const struct options *options,
 	struct registry registry;
 	struct strbuf text = { .grows = true };
 	struct procid front;
+	struct stat status;
+	bool is_locked;
 
 	if (!open_registry(&registry, options->registry, true))
 		return -1;
 	record->directory_fd = registry.directory_fd;
-	record->fd =
-	    open_entry(record->directory_fd, id, O_CREAT | O_EXCL | O_APPEND);
-	if (record->fd != -1 && lock(record->fd, F_OFD_SETLKW) &&
-	    procid_read(getpid(), &front) == 0) {
+	do { /* again where another wdrun has removed it: read_entry() */
+		fds_close(record->fd);
+		record->fd = open_entry(record->directory_fd, id,
+		                        O_CREAT | O_EXCL | O_APPEND);
+		is_locked = lock(record->fd, F_OFD_SETLKW);
+	} while (is_locked && fstat(record->fd, &status) == 0 &&
+	         status.st_nlink == 0);
+	if (is_locked && procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
 		            '\0');
 		if (options->name != NULL)
@@ -261,7 +267,7 @@ record_begin(struct record *record, const struct options *options,
 			return 0;
 	}
 	message("cannot put the run on record: %s", strerror(errno));
-	record_end(record, id);
+	(void)record_end(record, id);
 	return -1;
 }
 
@@ -284,21 +290,18 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	return append(record->fd, &text);
 }
 
-void
-record_end(const struct record *record, const char *id)
-{
-	if (record->fd != -1 && registry_remove(record->directory_fd, id) == -1)
-		message("the registry: cannot remove the entry of run %s: %s",
-		        id, strerror(errno));
-}
-
 int
-registry_remove(int directory_fd, const char *id)
+record_end(const struct record *record, const char *id)
 {
 	char file[FILE_SIZE];
 
 	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
-	return unlinkat(directory_fd, file, 0) == 0 || errno == ENOENT ? 0 : -1;
+	if (record->fd == -1 || unlinkat(record->directory_fd, file, 0) == 0 ||
+	    errno == ENOENT)
+		return 0;
+	message("the registry: cannot remove the entry of run %s: %s", id,
+	        strerror(errno));
+	return -1;
 }
 
 /* --- all entries ---------------------------------------------------------- */
@@ -311,20 +314,38 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-bool
-registry_is_held(const struct registry *registry, const struct entry *entry)
+/* Whether ENTRY is locked now. */
+static bool
+is_held(const struct registry *registry, const struct entry *entry)
 {
 	const int fd = open_entry(registry->directory_fd, entry->id, 0);
-	const bool is_held = lock(fd, F_OFD_GETLK);
+	const bool is_locked = lock(fd, F_OFD_GETLK);
 
 	fds_close(fd);
-	return is_held;
+	return is_locked;
 }
 
-/* Fills in the state of the run, whose entry IS_HELD or not since it was read.
- * The supervisor's name tells whether a stop has begun. */
+bool
+registry_await(const struct registry *registry, const struct entry *entry,
+               int64_t deadline, bool is_impatient)
+{
+	struct procstat stat;
+
+	while (is_held(registry, entry) || procid_is_alive(&entry->front)) {
+		if (duration_now() >= deadline ||
+		    (is_impatient &&
+		     procstat_read(entry->front.pid, &stat) == 0 &&
+		     strchr("STt", stat.state) != NULL))
+			return false;
+		duration_sleep(PAUSE);
+	}
+	return true;
+}
+
+/* Fills in the state of the run, HERE being the host. The supervisor's name
+ * tells whether a stop has begun. */
 static void
-find_state(struct entry *entry, const char *here, bool is_held)
+find_state(struct entry *entry, const char *here)
 {
 	const char *const host = entry_value(entry, "host", NULL);
 	const size_t machine = strcspn(here, " ") + 1;
@@ -340,7 +361,7 @@ find_state(struct entry *entry, const char *here, bool is_held)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
 	entry->is_elsewhere = strcmp(host, here) != 0;
 	entry->is_orphaned =
-	    !is_held && (!entry->is_elsewhere || is_before_boot);
+	    !entry->is_held && (!entry->is_elsewhere || is_before_boot);
 	entry->state = entry->is_orphaned                        ? "orphaned"
 	               : entry->is_elsewhere                     ? "elsewhere"
 	               : supervisor == 0                         ? "waiting"
@@ -367,25 +388,28 @@ read_entry(struct registry *registry, struct entry *entry)
 	}
 	if (!is_read && errno != ENOENT) {
 		registry->is_read = false;
-		message("registry: cannot read '%s/%s" SUFFIX "': %s",
-		        registry->path, entry->id, strerror(errno));
+		message("registry: cannot read '%s" SUFFIX "': %s", entry->id,
+		        strerror(errno));
 	}
 
 	/* Tested after the entry was read. Before: a run that begins in between
 	 * would be read whole, but seem unlocked, that is orphaned. */
-	const bool is_held = lock(fd, F_OFD_GETLK);
-
+	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
+	/* What a front has left that was killed before it wrote. */
+	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
+	    fstat(fd, &status) == 0 && status.st_size == 0)
+		(void)record_end(&(struct record){ registry->directory_fd, fd },
+		                 entry->id);
 	fds_close(fd);
 	if (!is_read || status.st_nlink == 0)
 		return false;
 	if (entry_parse(entry)) {
-		find_state(entry, registry->host, is_held);
+		find_state(entry, registry->host);
 		return true;
 	}
-	if (registry->is_requested && !registry->is_quiet && !is_held &&
-	    (entry->size == 0 ||
-	     strncmp(entry->text, VERSION, strlen("wdrun")) == 0))
+	if (registry->is_requested && !registry->is_quiet && !entry->is_held &&
+	    strncmp(entry->text, VERSION, strlen("wdrun")) == 0)
 		message("registry: '%s/%s" SUFFIX "' was not written to its "
 		        "end, or by another version of wdrun: rm it",
 		        registry->path, entry->id);

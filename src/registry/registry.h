@@ -56,6 +56,7 @@ struct entry {
 	int64_t until;            /* since the epoch, or NEVER */
 	int64_t kill_after;       /* or NEVER */
 	const char *state;        /* as --list shows it */
+	bool is_held;             /* locked, after it was read */
 	bool is_orphaned;         /* both watchers are dead */
 	bool is_elsewhere; /* of another machine, boot or PID namespace */
 	bool is_taken;     /* by registry_take() */
@@ -91,8 +92,9 @@ int record_begin(struct record *record, const struct options *options,
 int record_start(const struct record *record, const struct cleanup cleanups[],
                  size_t count, int64_t until);
 
-/* Takes the run ID off the record, if it is there; or prints why it cannot. */
-void record_end(const struct record *record, const char *id);
+/* Takes the run ID off the record, if it is there. Returns 0, or -1 after a
+ * message. */
+int record_end(const struct record *record, const char *id);
 
 /* --- all runs ------------------------------------------------------------- */
 
@@ -113,16 +115,15 @@ struct registry {
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 
-/* Whether ENTRY is locked now, so that its run is not orphaned. */
-bool registry_is_held(const struct registry *registry,
-                      const struct entry *entry);
+/* Waits until the run of ENTRY is orphaned or over, or DEADLINE; if
+ * IS_IMPATIENT, not for a front that sleeps or is stopped: it is not dying.
+ * Returns whether the run is orphaned or over. */
+bool registry_await(const struct registry *registry, const struct entry *entry,
+                    int64_t deadline, bool is_impatient);
 
 /* Locks ENTRY until registry_end(), to finish its run, and reads it again.
  * Returns false where it is gone, or another wdrun has it. */
 bool registry_take(struct registry *registry, struct entry *entry);
-
-/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
-int registry_remove(int directory_fd, const char *id);
 
 /* --- commands ------------------------------------------------------------- */
 

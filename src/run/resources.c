@@ -88,7 +88,7 @@ resources_acquire(struct run *run)
 
 	if (why != REFUSAL_NONE) {
 		refuse_run(run, refused, why);
-		record_end(&run->record, run->facts->id);
+		(void)record_end(&run->record, run->facts->id);
 		return -1;
 	}
 	for (size_t i = 0; i < options->locks.count; i++) {
@@ -146,7 +146,7 @@ resources_release(struct run *run)
 	}
 	/* A run with processes left stays on record, for --reap. */
 	if (nobody_is_left(run))
-		record_end(&run->record, run->facts->id);
+		(void)record_end(&run->record, run->facts->id);
 	/* Last: who waits for them finds the files of --cleanup removed. */
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		struct lock *const lock = &run->locks[i];
