@@ -75,9 +75,13 @@ fds_sink(int fd)
 	struct stat file = { .st_mode = 0 };
 
 	(void)fstat(fd, &file);
-	return S_ISSOCK(file.st_mode)                 ? SINK_SOCKET
-	       : S_ISFIFO(file.st_mode) || isatty(fd) ? SINK_POLLED
-	                                              : SINK_PLAIN;
+	if (S_ISSOCK(file.st_mode))
+		return SINK_SOCKET;
+	if (!S_ISFIFO(file.st_mode) && !isatty(fd))
+		return SINK_PLAIN;
+	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+		return SINK_POLLED;
+	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
 /* How many bytes FD, a pipe, takes of one write(2) before those of any other

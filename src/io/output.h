@@ -10,6 +10,9 @@
 struct options;
 
 #define STREAMS_MAX 2
+/* As much as a pipe holds: a read of all that there is ends where a write has
+ * ended. */
+#define CHUNK_SIZE ((size_t)1024 * 1024)
 
 /* Where an option has to see the output, the command's stdout and stderr are
  * pipes or pseudo-terminals, and the front carries what comes out of them. One
@@ -20,8 +23,7 @@ struct stream {
 	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	enum sink sink; /* that OUT_FD is */
-	size_t size;    /* of the largest chunk: what a pipe holds */
-	char *text;     /* the room for it, and for its copy */
+	char *text;     /* the room for a chunk, and for its copy */
 	bool is_copied; /* to the file of --tee */
 	bool has_messages;  /* OUT_FD is the file that is stderr, too */
 	bool is_terminal;   /* OUT_FD: lines end with "\r\n" */

@@ -72,7 +72,7 @@ read_chunk(struct output *output, struct stream *stream)
 {
 	/* Before each is room for the end of the last one: chunk_search(). */
 	char *const text = stream->text + UNTIL_MAX;
-	const ssize_t length = read(stream->in_fd, text, stream->size);
+	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 || (length == -1 && errno != EAGAIN && errno != EINTR))
@@ -84,7 +84,7 @@ read_chunk(struct output *output, struct stream *stream)
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
 	if (stream->is_terminal) {
-		stream->copy.text = text + stream->size + UNTIL_MAX;
+		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
 		take_out_returns(stream);
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
