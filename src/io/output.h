@@ -45,7 +45,6 @@ struct output_facts {
 	/* For the supervisor, meanwhile: 32 bits, written at once, that wrap.
 	 */
 	atomic_uint heard_ms; /* the last output, or the target's start */
-	atomic_uint writes;
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	/* Which of the texts of --until have come, and whether output has come
 	 * since the end of that line. */

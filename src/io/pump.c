@@ -131,7 +131,6 @@ deliver(struct output *output, struct stream *stream)
 	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
 
 	output->facts->relayed += chunk->written - before;
-	output->facts->writes += chunk->written > before;
 	if (stream->has_messages && chunk->written > before)
 		message_note_line(chunk->text[chunk->written - 1] != '\n');
 	if (why == EPIPE || why == ECONNRESET ||
@@ -173,7 +172,6 @@ find_texts(struct output *output, struct stream *stream)
 	const char *const end = chunk + stream->copy.size;
 	const char *rest = chunk; /* what is not of the text's line */
 	unsigned found = facts->found;
-	size_t longest = 1;
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *const after =
@@ -182,24 +180,20 @@ find_texts(struct output *output, struct stream *stream)
 		        : chunk_search(chunk, stream->copy.size,
 		                       stream->carried, texts[i]);
 
-		if (texts[i] != NULL && strlen(texts[i]) > longest)
-			longest = strlen(texts[i]);
 		if (after == NULL)
 			continue;
 		found |= 1U << i;
 		stream->in_found_line = true;
 		rest = after > rest ? after : rest;
 	}
-	chunk_carry(chunk, stream->copy.size, &stream->carried, longest - 1);
+	chunk_carry(chunk, stream->copy.size, &stream->carried, UNTIL_MAX);
 	if (stream->in_found_line && rest < end) {
 		rest = memchr(rest, '\n', (size_t)(end - rest));
 		stream->in_found_line = rest == NULL;
 		rest = rest == NULL ? end : rest + 1;
 	}
-	if (found != facts->found)
+	if (found != facts->found || rest < end)
 		facts->went_on = rest < end;
-	else if (found != 0 && rest < end)
-		facts->went_on = true;
 	if (facts->found == 0)
 		facts->found_at = output->quiet_since;
 	return atomic_exchange(&facts->found, found) != found;
@@ -223,9 +217,7 @@ carry(struct output *output, struct stream *stream)
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
 		    !read_chunk(output, stream))
 			break;
-		if (output->options->until != NULL ||
-		    output->options->until_failure != NULL)
-			is_found |= find_texts(output, stream);
+		is_found |= find_texts(output, stream);
 	}
 	/* All is written, as nothing was read before. The reader sees the end,
 	 * too, but not before a Ctrl-C that may have caused it. */

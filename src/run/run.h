@@ -167,7 +167,7 @@ struct run {
 	bool is_silent;    /* for too long: supervisor.c */
 	int64_t heard;     /* the command, at the last look */
 	struct activity activity; /* since the last progress: supervisor.c */
-	uint64_t writes;          /* of output, when last looked at */
+	uint64_t relayed;         /* of output, when last looked at */
 	struct output output;
 	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */

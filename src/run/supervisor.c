@@ -289,16 +289,16 @@ static bool
 sees_progress(struct run *run, bool is_due, int64_t now)
 {
 	struct activity *const activity = &run->activity;
-	const uint64_t writes = run->facts->output.writes;
+	const uint64_t relayed = run->facts->output.relayed;
 
 	tree_read(&run->tree, NEVER);
 	activity_sample(activity, &run->tree, now);
 
-	const bool is_progress = writes != run->writes ||
+	const bool is_progress = relayed != run->relayed ||
 	                         ((is_due || now - activity->since >= SECOND) &&
 	                          activity_is_progress(activity));
 
-	run->writes = writes;
+	run->relayed = relayed;
 	if (is_progress)
 		activity->since = 0;
 	return is_progress;
@@ -339,7 +339,7 @@ judge_silence(struct run *run, int64_t now)
 	} else if (run->state == STATE_RUNNING &&
 	           run->due[CLOCK_SILENCE] == NEVER) {
 		run->activity.since = 0;
-		run->writes = run->facts->output.writes;
+		run->relayed = run->facts->output.relayed;
 		run->due[CLOCK_SAMPLE] = now;
 		run->due[CLOCK_SILENCE] =
 		    duration_add(now, tenth > SECOND ? tenth : SECOND);
