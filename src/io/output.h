@@ -31,7 +31,7 @@ struct stream {
 	struct part chunk;  /* written to its end before the next is read */
 	struct part copy;   /* of it, for --tee, without returns */
 	bool keeps_return;  /* a "\r" at the end of the last chunk */
-	size_t carried;     /* bytes before COPY, for chunk_search() */
+	size_t carried;     /* bytes before COPY, for chunk_carry() */
 	bool in_found_line; /* the line with a text of --until has not ended */
 };
 
@@ -42,9 +42,8 @@ struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started;       /* the target: the supervisor writes this, */
 	atomic_int is_started; /* and then this */
-	/* For the supervisor, meanwhile: 32 bits, written at once, that wrap.
-	 */
-	atomic_uint heard_ms; /* the last output, or the target's start */
+	/* For the supervisor, meanwhile: */
+	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	/* Which of the texts of --until have come, and whether output has come
 	 * since the end of that line. */

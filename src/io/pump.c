@@ -70,7 +70,7 @@ take_out_returns(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	/* Before each is room for the end of the last one: chunk_search(). */
+	/* Before each is room for the end of the last one: chunk_carry(). */
 	char *const text = stream->text + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
@@ -174,17 +174,20 @@ find_texts(struct output *output, struct stream *stream)
 	unsigned found = facts->found;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const char *const after =
-		    texts[i] == NULL || (found & 1U << i) != 0
+		const size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
+		const char *const start =
+		    length == 0 || (found & 1U << i) != 0
 		        ? NULL
-		        : chunk_search(chunk, stream->copy.size,
-		                       stream->carried, texts[i]);
+		        : memmem(chunk - stream->carried,
+		                 stream->carried + stream->copy.size, texts[i],
+		                 length);
 
-		if (after == NULL)
+		if (start == NULL)
 			continue;
 		found |= 1U << i;
 		stream->in_found_line = true;
-		rest = after > rest ? after : rest;
+		if (start + length > rest)
+			rest = start + length;
 	}
 	chunk_carry(chunk, stream->copy.size, &stream->carried, UNTIL_MAX);
 	if (stream->in_found_line && rest < end) {
