@@ -15,12 +15,10 @@
 #include "base/duration.h"
 #include "base/kernel.h"
 
-#define FIRST_OTHER 3
-
 int
 fds_fill_standard(int flags)
 {
-	for (int fd = STDIN_FILENO; fd < FIRST_OTHER; fd++) {
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* open(2) returns the lowest number that is free. */
 		if (fcntl(fd, F_GETFD) == -1 &&
 		    open("/dev/null", O_RDWR | flags) == -1)

@@ -365,9 +365,8 @@ output_last_heard(const struct output_facts *facts)
 	const unsigned heard_ms = facts->heard_ms;
 	/* Taken after that, which the front may just have written. */
 	const int64_t now = duration_now();
-	const unsigned now_ms = (unsigned)(now / MILLISECOND);
 
-	return now - (now_ms - heard_ms) * MILLISECOND;
+	return now - ((unsigned)(now / MILLISECOND) - heard_ms) * MILLISECOND;
 }
 
 bool
