@@ -11,7 +11,6 @@
 #define NUMBER   "0123456789."
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
-#define SECONDS  3      /* the row of "s", up to which durations are written */
 
 static const struct unit {
 	const char *suffix;
@@ -69,27 +68,29 @@ char *
 duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	const struct unit *unit = units;
-
-	while (unit < &units[SECONDS] && ns < unit->ns)
-		unit++;
-
 	const int64_t us = ns / 1000;
 	const int64_t ms = ns / MILLISECOND;
-	const long long whole = ns / unit->ns;
-	const long long rest = ns % unit->ns / unit[1].ns;
 
 	/* %g leaves out the zeros at the end of a fraction. */
-	if (ns > 0 && ns < SECOND)
-		(void)snprintf(text, DURATION_TEXT_SIZE,
-		               us > 0 ? "%gms" : "%gns",
-		               us > 0 ? (double)us / 1000 : (double)ns);
-	else if (unit == &units[SECONDS])
+	if (ns > 0 && us == 0) {
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%dns", (int)ns);
+	} else if (ns > 0 && ns < SECOND) {
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
+		               (double)us / 1000);
+	} else if (ns < MINUTE) {
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
 		               (double)ms / 1000);
-	else
+	} else {
+		while (ns < unit->ns)
+			unit++;
+
+		const long long rest = ns % unit->ns / unit[1].ns;
+
 		(void)snprintf(text, DURATION_TEXT_SIZE,
-		               rest == 0 ? "%lld%s" : "%lld%s%02lld%s", whole,
-		               unit->suffix, rest, unit[1].suffix);
+		               rest == 0 ? "%lld%s" : "%lld%s%02lld%s",
+		               (long long)(ns / unit->ns), unit->suffix, rest,
+		               unit[1].suffix);
+	}
 	return text;
 }
 

@@ -15,12 +15,10 @@
 #include "base/duration.h"
 #include "base/kernel.h"
 
-#define FIRST_OTHER 3
-
 int
 fds_fill_standard(int flags)
 {
-	for (int fd = STDIN_FILENO; fd < FIRST_OTHER; fd++) {
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* open(2) returns the lowest number that is free. */
 		if (fcntl(fd, F_GETFD) == -1 &&
 		    open("/dev/null", O_RDWR | flags) == -1)
@@ -75,9 +73,13 @@ fds_sink(int fd)
 	struct stat file = { .st_mode = 0 };
 
 	(void)fstat(fd, &file);
-	return S_ISSOCK(file.st_mode)                 ? SINK_SOCKET
-	       : S_ISFIFO(file.st_mode) || isatty(fd) ? SINK_POLLED
-	                                              : SINK_PLAIN;
+	if (S_ISSOCK(file.st_mode))
+		return SINK_SOCKET;
+	if (!S_ISFIFO(file.st_mode) && !isatty(fd))
+		return SINK_PLAIN;
+	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+		return SINK_POLLED;
+	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
 /* How many bytes FD, a pipe, takes of one write(2) before those of any other

@@ -38,7 +38,6 @@ enum sink {
 	SINK_SOCKET, /* by send(2) */
 };
 
-/* The sink that FD is, where O_NONBLOCK is not set. */
 enum sink fds_sink(int fd);
 
 /* Writes what is left of PART, as far as FD, a SINK, takes it now. Returns 0;

@@ -10,7 +10,7 @@ struct message_facts {
 	atomic_int in_line; /* the command's line there has no newline yet */
 	atomic_int is_held; /* messages for a terminal are kept here: */
 	atomic_uint length;
-	char text[16384];
+	char text[32768]; /* what a look can tell, and more */
 };
 
 /* From now on, the facts are FACTS, which are all 0. */

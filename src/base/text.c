@@ -47,16 +47,6 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 	va_end(arguments);
 }
 
-const char *
-chunk_search(const char *chunk, size_t size, size_t carried, const char *text)
-{
-	const size_t length = strlen(text);
-	const char *const found =
-	    memmem(chunk - carried, carried + size, text, length);
-
-	return found == NULL ? NULL : found + length;
-}
-
 void
 chunk_carry(char *chunk, size_t size, size_t *carried, size_t most)
 {

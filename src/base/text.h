@@ -20,14 +20,9 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* The end of the first TEXT, which is not empty, in the SIZE bytes at CHUNK,
- * the place of all chunks of a stream, and the CARRIED bytes before; or NULL.
- */
-const char *chunk_search(const char *chunk, size_t size, size_t carried,
-                         const char *text);
-
-/* Keeps the end of both, *CARRIED bytes (at first 0; MOST: one less than a text
- * has) before CHUNK, so that a text across two chunks is found. */
+/* Keeps the end of the SIZE bytes at CHUNK, the place of all chunks of a
+ * stream, and of the *CARRIED bytes before, at first 0: MOST bytes at most,
+ * before CHUNK, so that a text across two chunks is found. */
 void chunk_carry(char *chunk, size_t size, size_t *carried, size_t most);
 
 /* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of

@@ -17,10 +17,8 @@
 #include "base/message.h"
 #include "watchdog.h"
 
-#define TEE_MODE  0666
-#define PIPEFS    0x50495045 /* PIPEFS_MAGIC, statfs(2) */
-#define PIPE_SIZE (1024 * 1024)
-#define PTY_SIZE  ((size_t)64 * 1024)
+#define TEE_MODE 0666
+#define PIPEFS   0x50495045 /* PIPEFS_MAGIC, statfs(2) */
 
 static int
 refuse(const char *what)
@@ -64,13 +62,12 @@ open_sink(struct stream *stream, int fd)
 	/* O_NONBLOCK is set for all who share a description, so we open one of
 	 * our own, unless it is another user's. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	stream->sink = fds_sink(fd);
-	if (stream->sink == SINK_POLLED &&
-	    (stream->out_fd =
-	         open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) != -1)
-		stream->sink = S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
+	if (S_ISFIFO(file.st_mode) || stream->is_terminal)
+		stream->out_fd =
+		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	stream->sink = fds_sink(stream->out_fd);
 	return stream->out_fd == -1 ? -1 : 0;
 }
 
@@ -118,11 +115,9 @@ open_pipe(struct stream *stream, int *write_fd)
 	/* A Node program that ends by process.exit() loses what does not fit.
 	 * Refused to a user with many such pipes: pipe(7). */
 	if (stream->is_stdout)
-		(void)fcntl(fds[0], F_SETPIPE_SZ, PIPE_SIZE);
+		(void)fcntl(fds[0], F_SETPIPE_SZ, CHUNK_SIZE);
 	stream->in_fd = fds[0];
 	*write_fd = fds[1];
-	/* A read of all that there is ends where a write has ended. */
-	stream->size = (size_t)fcntl(fds[0], F_GETPIPE_SZ);
 	return 0;
 }
 
@@ -148,12 +143,11 @@ open_stream(struct output *output, int fd)
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
 	stream->is_watched &= !is_pty;
-	stream->size = PTY_SIZE;
 	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
 	if (!is_pty && open_pipe(stream, &output->fds[fd]) == -1)
 		return refuse("cannot make a pipe");
-	stream->text = malloc(2 * (UNTIL_MAX + stream->size) + 1);
+	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
 	if (stream->text == NULL)
 		return refuse("cannot set up the output");
 	return 0;
@@ -248,10 +242,7 @@ output_setup(struct output *output, const struct options *options)
 			        strerror(errno));
 			return -1;
 		}
-		output->tee_sink = fds_sink(output->tee_fd) == SINK_POLLED &&
-		                           !isatty(output->tee_fd)
-		                       ? SINK_LINES
-		                       : SINK_PLAIN;
+		output->tee_sink = fds_sink(output->tee_fd);
 	}
 	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)

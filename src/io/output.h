@@ -10,6 +10,9 @@
 struct options;
 
 #define STREAMS_MAX 2
+/* As much as a pipe holds: a read of all that there is ends where a write has
+ * ended. */
+#define CHUNK_SIZE ((size_t)1024 * 1024)
 
 /* Where an option has to see the output, the command's stdout and stderr are
  * pipes or pseudo-terminals, and the front carries what comes out of them. One
@@ -20,8 +23,7 @@ struct stream {
 	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	enum sink sink; /* that OUT_FD is */
-	size_t size;    /* of the largest chunk: what a pipe holds */
-	char *text;     /* the room for it, and for its copy */
+	char *text;     /* the room for a chunk, and for its copy */
 	bool is_copied; /* to the file of --tee */
 	bool has_messages;  /* OUT_FD is the file that is stderr, too */
 	bool is_terminal;   /* OUT_FD: lines end with "\r\n" */
@@ -29,7 +31,7 @@ struct stream {
 	struct part chunk;  /* written to its end before the next is read */
 	struct part copy;   /* of it, for --tee, without returns */
 	bool keeps_return;  /* a "\r" at the end of the last chunk */
-	size_t carried;     /* bytes before COPY, for chunk_search() */
+	size_t carried;     /* bytes before COPY, for chunk_carry() */
 	bool in_found_line; /* the line with a text of --until has not ended */
 };
 
@@ -40,10 +42,8 @@ struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started;       /* the target: the supervisor writes this, */
 	atomic_int is_started; /* and then this */
-	/* For the supervisor, meanwhile: 32 bits, written at once, that wrap.
-	 */
-	atomic_uint heard_ms; /* the last output, or the target's start */
-	atomic_uint writes;
+	/* For the supervisor, meanwhile: */
+	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	/* Which of the texts of --until have come, and whether output has come
 	 * since the end of that line. */

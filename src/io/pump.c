@@ -70,9 +70,9 @@ take_out_returns(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	/* Before each is room for the end of the last one: chunk_search(). */
+	/* Before each is room for the end of the last one: chunk_carry(). */
 	char *const text = stream->text + UNTIL_MAX;
-	const ssize_t length = read(stream->in_fd, text, stream->size);
+	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 || (length == -1 && errno != EAGAIN && errno != EINTR))
@@ -84,7 +84,7 @@ read_chunk(struct output *output, struct stream *stream)
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
 	if (stream->is_terminal) {
-		stream->copy.text = text + stream->size + UNTIL_MAX;
+		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
 		take_out_returns(stream);
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
@@ -131,7 +131,6 @@ deliver(struct output *output, struct stream *stream)
 	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
 
 	output->facts->relayed += chunk->written - before;
-	output->facts->writes += chunk->written > before;
 	if (stream->has_messages && chunk->written > before)
 		message_note_line(chunk->text[chunk->written - 1] != '\n');
 	if (why == EPIPE || why == ECONNRESET ||
@@ -173,33 +172,31 @@ find_texts(struct output *output, struct stream *stream)
 	const char *const end = chunk + stream->copy.size;
 	const char *rest = chunk; /* what is not of the text's line */
 	unsigned found = facts->found;
-	size_t longest = 1;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const char *const after =
-		    texts[i] == NULL || (found & 1U << i) != 0
+		const size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
+		const char *const start =
+		    length == 0 || (found & 1U << i) != 0
 		        ? NULL
-		        : chunk_search(chunk, stream->copy.size,
-		                       stream->carried, texts[i]);
+		        : memmem(chunk - stream->carried,
+		                 stream->carried + stream->copy.size, texts[i],
+		                 length);
 
-		if (texts[i] != NULL && strlen(texts[i]) > longest)
-			longest = strlen(texts[i]);
-		if (after == NULL)
+		if (start == NULL)
 			continue;
 		found |= 1U << i;
 		stream->in_found_line = true;
-		rest = after > rest ? after : rest;
+		if (start + length > rest)
+			rest = start + length;
 	}
-	chunk_carry(chunk, stream->copy.size, &stream->carried, longest - 1);
+	chunk_carry(chunk, stream->copy.size, &stream->carried, UNTIL_MAX);
 	if (stream->in_found_line && rest < end) {
 		rest = memchr(rest, '\n', (size_t)(end - rest));
 		stream->in_found_line = rest == NULL;
 		rest = rest == NULL ? end : rest + 1;
 	}
-	if (found != facts->found)
+	if (found != facts->found || rest < end)
 		facts->went_on = rest < end;
-	else if (found != 0 && rest < end)
-		facts->went_on = true;
 	if (facts->found == 0)
 		facts->found_at = output->quiet_since;
 	return atomic_exchange(&facts->found, found) != found;
@@ -223,9 +220,7 @@ carry(struct output *output, struct stream *stream)
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
 		    !read_chunk(output, stream))
 			break;
-		if (output->options->until != NULL ||
-		    output->options->until_failure != NULL)
-			is_found |= find_texts(output, stream);
+		is_found |= find_texts(output, stream);
 	}
 	/* All is written, as nothing was read before. The reader sees the end,
 	 * too, but not before a Ctrl-C that may have caused it. */
@@ -370,9 +365,8 @@ output_last_heard(const struct output_facts *facts)
 	const unsigned heard_ms = facts->heard_ms;
 	/* Taken after that, which the front may just have written. */
 	const int64_t now = duration_now();
-	const unsigned now_ms = (unsigned)(now / MILLISECOND);
 
-	return now - (now_ms - heard_ms) * MILLISECOND;
+	return now - ((unsigned)(now / MILLISECOND) - heard_ms) * MILLISECOND;
 }
 
 bool

@@ -28,17 +28,10 @@ terminal_is_controlling(int fd)
 	return session != -1 && session == getsid(0);
 }
 
-/* Whether this job has the foreground of the terminal FD. The group does not
- * tell: from another PID namespace it may be 0. A read of 0 bytes fails in the
- * background with EIO, as SIGTTIN is blocked (job_control() in the kernel); in
- * the foreground with EAGAIN, if another process waits in a read. */
 static bool
 has_foreground(int fd)
 {
-	char none;
-
-	return tcgetpgrp(fd) != -1 &&
-	       (read(fd, &none, 0) == 0 || errno == EAGAIN);
+	return tcgetpgrp(fd) == getpgrp();
 }
 
 /* Whether this job has, or is about to get, the foreground of the terminal FD:
@@ -70,7 +63,7 @@ terminal_share(struct terminal *terminal)
 		return is_stdin;
 	}
 	terminal->fd = fd;
-	terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
+	terminal->was_foreground = has_foreground(fd);
 	return true;
 }
 

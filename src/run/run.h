@@ -152,7 +152,7 @@ struct run {
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
-	uint64_t writes;               /* of output, when last looked at */
+	uint64_t relayed;              /* of output, when last looked at */
 
 	struct tree tree;
 	struct output output;

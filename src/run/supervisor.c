@@ -251,7 +251,7 @@ judge_silence(struct run *run, int64_t now)
 		*end = now;
 	} else if (*end == NEVER) {
 		run->activity.since = 0;
-		run->writes = run->facts->output.writes;
+		run->relayed = run->facts->output.relayed;
 		run->due[CLOCK_SAMPLE] = now;
 		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
@@ -375,7 +375,7 @@ static void
 look_for_progress(struct run *run, int64_t now)
 {
 	struct activity *const activity = &run->activity;
-	const uint64_t writes = run->facts->output.writes;
+	const uint64_t relayed = run->facts->output.relayed;
 	const bool is_running = run->state == STATE_RUNNING;
 	int64_t *const sample = &run->due[CLOCK_SAMPLE];
 	int64_t *const end = &run->due[CLOCK_IDLE];
@@ -388,10 +388,10 @@ look_for_progress(struct run *run, int64_t now)
 
 	/* A tick of the CPU time is 4 % of a sample. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
-	const bool is_progress = writes != run->writes ||
+	const bool is_progress = relayed != run->relayed ||
 	                         (is_long && activity_is_progress(activity));
 
-	run->writes = writes;
+	run->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);
 	if (is_progress) {
 		activity->since = 0;
