@@ -30,7 +30,12 @@ descriptor_of(const char *path)
 		return STDERR_FILENO;
 	if (strncmp(path, "/dev/fd/", strlen("/dev/fd/")) != 0)
 		return -1;
-	return (int)strtoul(path + strlen("/dev/fd/"), NULL, 10) & INT_MAX;
+
+	char *end;
+	const unsigned long fd = strtoul(path + strlen("/dev/fd/"), &end, 10);
+
+	/* No descriptor has the number INT_MAX. */
+	return *end == '\0' && fd < INT_MAX ? (int)fd : INT_MAX;
 }
 
 /* Whether rename(2) may replace FILE in a directory like /tmp: sticky_bit in
