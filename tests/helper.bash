@@ -30,13 +30,8 @@ note_failure() {
 	BATS_CURRENT_STACK_TRACE=("${BATS_STACK_TRACE[@]}") # version 1.2
 }
 
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+setup() { common_setup; }
+teardown() { common_teardown; }
 
 # stdin is not a terminal, also when the tests are started from one.
 common_setup() {
@@ -138,29 +133,19 @@ is_alive() {
 	esac
 }
 
-is_dead() {
-	no is_alive "$1"
-}
+is_dead() { no is_alive "$1"; }
 
 # Dead and reaped.
-is_gone() {
-	[ ! -e "/proc/$1" ]
-}
+is_gone() { [ ! -e "/proc/$1" ]; }
 
-is_zombie() {
-	look_at "$1"
-	[ "$process_state" = Z ]
+# is_in_state LETTER PID: as ps(1) shows it.
+is_in_state() {
+	look_at "$2"
+	[ "$process_state" = "$1" ]
 }
-
-is_stopped() {
-	look_at "$1"
-	[ "$process_state" = T ]
-}
-
-is_idle() {
-	look_at "$1"
-	[ "$process_state" = S ]
-}
+is_zombie() { is_in_state Z "$1"; }
+is_stopped() { is_in_state T "$1"; }
+is_idle() { is_in_state S "$1"; }
 
 # Prints the PIDs of the processes that this test started and that are not dead,
 # found by the marker or, where the environment was emptied, by the working
@@ -169,9 +154,7 @@ leftovers() {
 	"$PROGRAMS/leftovers" "$WDRUN_TEST"
 }
 
-nobody_is_left() {
-	leftovers >/dev/null
-}
+nobody_is_left() { leftovers >/dev/null; }
 
 show_processes() {
 	local pids
