@@ -309,7 +309,9 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	struct procstat stat = { .parent = tree->self };
 
 	if (is_own && !is_living(process->pid)) {
-		mark(process->pid); /* the signal may just have killed it */
+		/* The group's signal has killed it before the reading. */
+		if (had_signal(tree, process->pid))
+			mark(process->pid);
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
