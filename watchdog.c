@@ -86,8 +86,9 @@ static int
 explain(const struct options *options)
 {
 	char *end;
-	pid_t root = (pid_t)strtol(options->explain, &end, 10);
+	const long number = strtol(options->explain, &end, 10);
 	const bool is_run = *end != '\0';
+	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
 	const int status =
 	    is_run ? explain_run(options->registry, options->explain, &root)
 	           : EXIT_SUCCESS;
@@ -261,7 +262,7 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + INHERITED_FDS];
+	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
 
 	memset(keep, -1, sizeof(keep));
 	keep[0] = run->signal_fd;
@@ -272,7 +273,7 @@ detach(struct run *run, bool is_front)
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
-		front_keep_inherited(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
+		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -282,7 +283,8 @@ detach(struct run *run, bool is_front)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	supervisor_keep(run);
+	if (!run->target->has_exited)
+		supervisor_keep(run);
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
@@ -463,6 +465,7 @@ be_supervisor(struct run *run)
 	supervisor_tell_phase(run, PHASE_END);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
+		terminal_give_back(&run->output.terminal, true);
 		tidy_terminal(run);
 		report_write(run);
 	}

@@ -195,7 +195,9 @@ lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	return fcntl(fd, command, &whole) == 0 && whole.l_type != F_UNLCK;
+	/* Without an entry, errno stays that of open_entry(). */
+	return fd != -1 && fcntl(fd, command, &whole) == 0 &&
+	       whole.l_type != F_UNLCK;
 }
 
 /* Appends TEXT to the entry FD, and frees it. Returns 0, or -1 with errno. */

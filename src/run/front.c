@@ -1,4 +1,7 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,38 +30,44 @@ carry(struct run *run, int64_t until)
 }
 
 void
-front_keep_inherited(int keep[INHERITED_FDS])
+front_keep_locked(int keep[LOCKED_FDS])
 {
 	struct pollfd fds[DESCRIPTORS_MAX];
-	int end = DESCRIPTORS_MAX;
-	bool has_lock = false;
+	struct rlimit limit = { .rlim_cur = 0 };
+	struct stat locked;
+	struct stat other;
 	size_t count = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+
+	const int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
+	                                                 : DESCRIPTORS_MAX;
 
 	for (int fd = 0; fd < end; fd++)
 		fds[fd] = (struct pollfd){ .fd = fd };
-	/* poll(2) tells which are open, of no more than RLIMIT_NOFILE; a list
-	 * in /proc took a fifth of a start. */
-	while (poll(fds, (nfds_t)end, 0) == -1)
-		end /= 2;
-	for (int fd = 0; fd < end && count < INHERITED_FDS; fd++) {
+	/* It tells which are open; a list in /proc took a fifth of a start. */
+	(void)poll(fds, (nfds_t)end, 0);
+	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
 		char text[1024];
 
-		/* What is not inherited is close-on-exec. */
-		if ((fds[fd].revents & POLLNVAL) != 0 ||
-		    fcntl(fd, F_GETFD) != 0)
-			continue;
-		keep[count++] = fd;
-		/* The kernel shows a lock at the descriptor that took it:
-		 * proc(5), fdinfo. */
+		/* What is not inherited is close-on-exec. The kernel shows a
+		 * lock at the descriptor that took it: proc(5), fdinfo. */
 		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		has_lock |=
-		    fd > STDERR_FILENO &&
-		    procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
-		    strstr(text, ": POSIX ") != NULL;
+		if ((fds[fd].revents & POLLNVAL) != 0 ||
+		    fcntl(fd, F_GETFD) != 0 ||
+		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
+		    strstr(text, ": POSIX ") == NULL ||
+		    fstat(fd, &locked) == -1)
+			continue;
+		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
+			if ((fds[i].revents & POLLNVAL) == 0 &&
+			    fstat(i, &other) == 0 &&
+			    other.st_dev == locked.st_dev &&
+			    other.st_ino == locked.st_ino)
+				keep[count++] = i;
+		}
 	}
-	while (!has_lock && count > 0)
-		keep[--count] = -1;
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
@@ -299,8 +308,10 @@ front_watch(struct run *run)
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so a target that
 	 * lives keeps its PID. The rest, its children, is out of reach. */
-	if (!*is_dead && !has_outcome)
+	if (!*is_dead && !has_outcome) {
 		signal_target(run, SIGKILL);
+		run->facts->ended = duration_now();
+	}
 	return has_outcome || !*is_dead;
 }
 

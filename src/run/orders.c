@@ -206,9 +206,12 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	    info->si_pid == run->supervisor)
 		return;
 
-	/* The supervisor of an outer run signals that of this run, too. */
+	/* The supervisor of an outer run signals that of this run, too: what
+	 * comes here once more is its copy. */
 	if (is_terminating && !order_is_reload(run, signal) &&
-	    facts->phase != PHASE_END && procfs_is_supervisor(info->si_pid))
+	    facts->phase != PHASE_END &&
+	    is_fresh(facts->counted_ms[signal], now_in_ms(), OUTER_COPY_TIME) &&
+	    procfs_is_supervisor(info->si_pid))
 		return;
 
 	const bool is_for_job = is_key(run, info);

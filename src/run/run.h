@@ -237,11 +237,11 @@ bool target_is_in_job(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-#define INHERITED_FDS 128
-/* Where this process has a lock of fcntl(2), as the program that executed
- * wdrun, puts what it has inherited into KEEP, all -1: the kernel drops such a
- * lock when its owner closes any descriptor of the file. */
-void front_keep_inherited(int keep[INHERITED_FDS]);
+#define LOCKED_FDS 64
+/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
+ * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
+ * such a lock when its owner closes any descriptor of the file. */
+void front_keep_locked(int keep[LOCKED_FDS]);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead, which is killed if it is late. Returns whether there is
