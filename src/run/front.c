@@ -90,6 +90,18 @@ note_continue(int signal)
 	is_continued = signal;
 }
 
+/* Whether the target is stopped, as the facts said: on a busy machine, "fg" may
+ * have continued it before the front reads them. */
+static bool
+target_is_stopped(const struct run *run)
+{
+	struct procstat stat;
+
+	return run->target->has_exited || procfs_self() != getpid() ||
+	       procstat_read_status(run->target->pid, &stat) == -1 ||
+	       stat.state == 'T' || stat.state == 't';
+}
+
 /* Stops this process as the command was stopped, while the facts say STOP; with
  * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
  * Returns for how long it was stopped. */
@@ -122,6 +134,9 @@ stop_job(struct run *run, unsigned stop)
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	/* What continues the target from here on continues the front, too. */
+	if (!target_is_stopped(run))
+		is_continued = SIGCONT;
 	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
 	    run->callers_group > 1 && is_continued == 0)
 		(void)kill(-run->callers_group, SIGTSTP);
