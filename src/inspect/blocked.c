@@ -554,7 +554,7 @@ blocked_describe(struct scene *scene)
 	struct thread best = { .id = sight->pid };
 	char words[sizeof(sight->wait)];
 
-	scene_list(sight->pid, "task", &ids);
+	procfs_list_of(sight->pid, "task", &ids);
 	scene->threads = ids.count;
 	for (size_t i = 0; i < ids.count && duration_now() < scene->until;
 	     i++) {

@@ -45,15 +45,6 @@ number_at(const char *line, int number, int base)
 }
 
 void
-scene_list(pid_t pid, const char *name, struct procfs_list *list)
-{
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
-	procfs_list_names(procfs_fd(), path, list);
-}
-
-void
 say(struct scene *scene, const char *format, ...)
 {
 	va_list arguments;
@@ -122,7 +113,7 @@ read_ends(struct scene *scene)
 		fds.count = 0;
 		if (procstat_read_status(pid, &stat) == 0 && !stat.is_in_exec &&
 		    duration_now() < scene->until)
-			scene_list(pid, "fd", &fds);
+			procfs_list_of(pid, "fd", &fds);
 		scene->has_missed |= fds.count == 0;
 		for (size_t j = 0; j < fds.count; j++) {
 			const struct descriptor end =
@@ -482,7 +473,7 @@ fd_say(struct scene *scene, int fd)
 static bool
 holds_lock(pid_t pid, const char *lock)
 {
-	scene_list(pid, "fdinfo", &fds);
+	procfs_list_of(pid, "fdinfo", &fds);
 	for (size_t i = 0; i < fds.count; i++) {
 		char path[PATH_SIZE];
 		char info[TEXT_SIZE];

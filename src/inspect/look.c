@@ -35,7 +35,7 @@ process_is_stuck(pid_t pid)
 	static struct procfs_list ids;
 	struct procstat stat;
 
-	scene_list(pid, "task", &ids);
+	procfs_list_of(pid, "task", &ids);
 	for (size_t i = 0; i < ids.count; i++) {
 		if (procstat_read_status(ids.numbers[i], &stat) == 0 &&
 		    stat.state == 'D')

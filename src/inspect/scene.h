@@ -96,9 +96,6 @@ struct scene {
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* fd.c: lists the numbers in the directory PID/NAME. */
-void scene_list(pid_t pid, const char *name, struct procfs_list *list);
-
 /* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);

@@ -14,9 +14,8 @@
 #include "base/fds.h"
 #include "proc/procfs.h"
 
-#define FISH_TRIES      5
-#define DESCRIPTORS_MAX 256
-#define PATIENCE_MS     200
+#define FISH_TRIES  5
+#define PATIENCE_MS 200
 
 bool
 terminal_is_controlling(int fd)
@@ -85,6 +84,7 @@ terminal_is_changed(const struct terminal *terminal)
 static bool
 is_reader(pid_t pid)
 {
+	struct procfs_list fds; /* unused pages cost nothing, nor RLIMIT_DATA */
 	char path[32];
 	struct stat process;
 
@@ -92,7 +92,9 @@ is_reader(pid_t pid)
 	if (fstatat(procfs_fd(), path, &process, 0) == 0 &&
 	    process.st_uid != geteuid())
 		return true;
-	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++) {
+	procfs_list_of(pid, "fd", &fds);
+	for (size_t i = 0; i < fds.count; i++) {
+		const int fd = fds.numbers[i];
 		char link[32] = "";
 
 		/* A filter's output is there, too. */

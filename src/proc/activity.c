@@ -91,13 +91,11 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
-		char path[PATH_SIZE];
 
 		if (procstat_read(pid, &stat) == -1)
 			continue;
 		cpu += stat.cpu;
-		(void)snprintf(path, sizeof(path), "%d/task", pid);
-		procfs_list_names(procfs_fd(), path, &ids);
+		procfs_list_of(pid, "task", &ids);
 		for (size_t j = 0; j < ids.count && new->count < THREADS_MAX;
 		     j++) {
 			struct thread *const thread =

@@ -90,6 +90,15 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 		(void)closedir(names);
 }
 
+void
+procfs_list_of(pid_t pid, const char *name, struct procfs_list *list)
+{
+	char path[PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
+	procfs_list_names(root_fd, path, list);
+}
+
 /* Adds the children of DIR's thread TID. False: there are no such lists. */
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)

@@ -35,6 +35,9 @@ struct procfs_list {
 /* Lists the names in the directory NAME in DIR that are numbers; or nothing. */
 void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 
+/* The same for the directory NAME of the process PID. */
+void procfs_list_of(pid_t pid, const char *name, struct procfs_list *list);
+
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
  * a thread first. May miss some while processes come and go. Never waits.
  * Without "children" files (CONFIG_PROC_CHILDREN) the call for this process
