@@ -173,6 +173,8 @@ find_texts(struct output *output, struct stream *stream)
 	const char *rest = chunk; /* what is not of the text's line */
 	unsigned found = facts->found;
 
+	if (texts[0] == NULL && texts[1] == NULL)
+		return false;
 	for (unsigned i = 0; i < 2; i++) {
 		const size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
 		const char *const start =
