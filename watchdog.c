@@ -283,8 +283,7 @@ detach(struct run *run, bool is_front)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	if (!run->target->has_exited)
-		supervisor_keep(run);
+	supervisor_keep(run);
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)

@@ -299,8 +299,8 @@ take_orders(struct run *run, int64_t now)
 void
 supervisor_keep(struct run *run)
 {
-	if (run->state != STATE_RUNNING || run->tree.keep == NULL ||
-	    run->has_taken_over)
+	if (run->state != STATE_RUNNING || run->target->has_exited ||
+	    run->tree.keep == NULL || run->has_taken_over)
 		return;
 	tree_spare(&run->tree, run->tree.keep);
 	tell_kept(run);
@@ -324,8 +324,8 @@ supervisor_reap(struct run *run, int64_t now)
 	target->outcome.value = end.si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
-	target->has_exited = true;
 	supervisor_keep(run);
+	target->has_exited = true;
 	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
