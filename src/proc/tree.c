@@ -264,8 +264,10 @@ tree_spare(struct tree *tree, const char *names)
 	while (walk.pending_count > 0) {
 		const struct member child = pending[--walk.pending_count];
 
+		/* In the /proc of another PID namespace, no child is known. */
 		if (child.pid == tree->target ||
-		    (names != NULL && !procfs_bears(child.pid, names)))
+		    (names != NULL &&
+		     (!tree->is_ours || !procfs_bears(child.pid, names))))
 			continue;
 		add(spared, child.pid);
 		tree->spares = true;

@@ -97,7 +97,8 @@ target_is_stopped(const struct run *run)
 {
 	struct procstat stat;
 
-	return run->target->has_exited || procfs_self() != getpid() ||
+	return run->target->has_exited || run->supervisor_is_dead ||
+	       procfs_self() != getpid() ||
 	       procstat_read_status(run->target->pid, &stat) == -1 ||
 	       stat.state == 'T' || stat.state == 't';
 }

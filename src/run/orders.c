@@ -198,6 +198,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_job_control =
 	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
+	const bool is_reload = order_is_reload(run, signal);
 	struct facts *const facts = run->facts;
 
 	/* From this process itself: a message could not be written, or a key
@@ -208,15 +209,14 @@ order_pass_on(struct run *run, const siginfo_t *info)
 
 	/* The supervisor of an outer run signals that of this run, too: what
 	 * comes here once more is its copy. */
-	if (is_terminating && !order_is_reload(run, signal) &&
-	    facts->phase != PHASE_END &&
+	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
 	    is_fresh(facts->counted_ms[signal], now_in_ms(), OUTER_COPY_TIME) &&
 	    procfs_is_supervisor(info->si_pid))
 		return;
 
 	const bool is_for_job = is_key(run, info);
 	const bool cancels = is_terminating && !run->options.passes_on &&
-	                     (is_of_terminal || !order_is_reload(run, signal));
+	                     (is_of_terminal || !is_reload);
 
 	if (is_for_job && !is_job_control && has_reached_target(run, signal))
 		return;
