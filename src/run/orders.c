@@ -251,8 +251,14 @@ order_is_own_cancel(struct run *run, const siginfo_t *info)
 	const bool was_passed_on =
 	    is_outer ? is_outer_copy(run, signal) : is_copy(facts, signal);
 
+	/* Between the mark of a signal and the count of the cancel, the front
+	 * reads who has sent it. So CANCELS may be 0 yet: the stop of an outer
+	 * run is news only where the front has counted a reload or a signal
+	 * that does not terminate. */
 	if (was_passed_on &&
-	    (!is_outer || run->options.passes_on || facts->cancels > 0))
+	    (!is_outer || run->options.passes_on || facts->cancels > 0 ||
+	     ((bit & SIGNALS_TERMINATING) != 0 &&
+	      !order_is_reload(run, signal))))
 		return false;
 	note_sender(run, info, is_outer);
 	if (!is_outer && order_is_reload(run, signal)) {
