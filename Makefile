@@ -4,11 +4,9 @@
 
 PREFIX ?= /usr/local
 BUILD  ?= build/default
+CFLAGS ?= -Os
 ifeq ($(origin CC),default) # "CC ?=" would never take: make predefines cc
 CC := $(shell command -v musl-gcc || echo cc)
-endif
-ifeq ($(origin CFLAGS),undefined) # gcc knows -Oz from version 12 on
-CFLAGS := $(shell $(CC) -Oz -E -x c /dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 endif
 
 STANDARD := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -I. -Isrc
@@ -18,12 +16,11 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wimplicit-fallthrough -Wnull-dereference -Wunused-macros
 
 # Static, at a fixed address, in two segments: exec has fewer mappings to make, and
-# fork fewer pages to copy, which are most of the cost of a run. libc comes first:
-# its variables are then in the page in which .data ends, and not behind our lists.
+# fork fewer pages to copy, which are most of the cost of a run.
 ifneq (,$(findstring musl,$(CC)))
 PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables
 LINKING := -flto -flto-partition=one -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
-	-Wl,--build-id=none -Wl,--gc-sections -Wl,-u,__stack_chk_fail,-u,getopt_long,-u,sigaction -lc
+	-Wl,--build-id=none -Wl,--gc-sections
 endif
 
 # Without symbols, unless CFLAGS have -g.

@@ -46,10 +46,8 @@ static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
-static _Noreturn void leave(struct run *run);
 
 #define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
-#define PAGE_MAX    65536              /* bytes */
 
 /* For the time when nothing is started or locked: reports that, with the words
  * WHY where there are no others. */
@@ -101,8 +99,9 @@ explain(const struct options *options)
 int
 main(int argc, char *argv[])
 {
-	/* In the page of libc's variables, which saves a page fault. */
-	static struct run run __attribute__((section(".data")));
+	static struct run run;
+	static struct options options;
+	struct front front = { .run = &run };
 
 	if (argc > 0) {
 		char *const last = argv[argc - 1];
@@ -113,35 +112,35 @@ main(int argc, char *argv[])
 		copy_words(&run, alloca(run.words_size), argv);
 	}
 
-	const int status = options_read(&run.options, argc, argv);
+	const int status = options_read(&options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
 	if (fds_fill_standard(O_CLOEXEC) == -1 ||
-	    (run.options.no_stdin && access("/dev/null", R_OK) == -1))
+	    (options.no_stdin && access("/dev/null", R_OK) == -1))
 		die(&run, "cannot open /dev/null");
 	if (procfs_start() == -1)
 		die(&run, "cannot open /proc");
 	/* Without a COMMAND: acts on the runs on record. */
-	if (run.options.list)
-		return list_print(run.options.registry, run.options.as_json,
-		                  run.options.quiet);
-	if (run.options.reap)
-		return reap_all(run.options.registry, run.options.quiet);
-	if (run.options.explain != NULL)
-		return explain(&run.options);
-	if (run.options.cancel != NULL)
-		return cancel_run(run.options.registry, run.options.cancel,
-		                  run.options.quiet);
+	if (options.list)
+		return list_print(options.registry, options.as_json,
+		                  options.quiet);
+	if (options.reap)
+		return reap_all(options.registry, options.quiet);
+	if (options.explain != NULL)
+		return explain(&options);
+	if (options.cancel != NULL)
+		return cancel_run(options.registry, options.cancel,
+		                  options.quiet);
 
+	run.options = &options;
 	prepare(&run);
 	message_share(&run.facts->messages);
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.supervisor = 0; /* no PID of a lock */
-		run.supervisor_is_dead = true;
-		leave(&run);
+		front_end(&front);
 	}
 	if (run.supervisor == 0)
 		be_supervisor(&run); /* does not return */
@@ -149,21 +148,10 @@ main(int argc, char *argv[])
 	/* From here on, we are the front. */
 	detach(&run, true);
 	if (run.had_children)
-		tree_spare(&run.tree, NULL);
-	if (!front_watch(&run))
+		tree_spare(&(struct tree){ .target = 0 }, NULL);
+	if (!front_watch(&front))
 		take_over(&run);
-	leave(&run);
-}
-
-/* Ends this process as the outcome says. */
-static _Noreturn void
-end_front(const struct run *run)
-{
-	const struct outcome outcome = run->facts->outcome;
-
-	if (outcome.kind != OUTCOME_SIGNAL)
-		_exit(outcome.value);
-	signal_die_by(outcome.value);
+	front_end(&front);
 }
 
 /* A shell without job control ignores SIGINT and SIGQUIT for "timeout 9 cmd &",
@@ -200,25 +188,19 @@ open_parent(struct run *run, pid_t parent)
 static void
 prepare(struct run *run)
 {
-	extern char end[]; /* end(3) */
 	siginfo_t older;
 	pid_t child;
 
-	for (enum clock i = 0; i < CLOCK_COUNT; i++)
-		run->due[i] = NEVER;
-	run->paused_at = NEVER;
-	run->parent_fd = run->reader_fd = -1;
-	if (run->options.keep != NULL)
-		run->tree.keep = strchr(run->options.keep, '=') + 1;
-	if (run->options.leads_group && !run->options.foreground)
+	run->parent_fd = -1;
+	if (run->options->keep != NULL)
+		run->keep = strchr(run->options->keep, '=') + 1;
+	if (run->options->leads_group && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
 	run->front = getpid();
 	run->caller = getppid();
-	/* Behind this program's variables, where it takes fewer page tables. */
-	run->facts =
-	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
-	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
+	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (run->facts == MAP_FAILED)
 		die(run, "no memory");
 	run->facts->outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
@@ -228,16 +210,14 @@ prepare(struct run *run)
 	run->output.facts = &run->facts->output;
 	runid_make(run->facts->id, run->facts->id_variable, run->front);
 	/* These may hang in a file system: signals are not blocked yet. */
-	if (run->options.report != NULL &&
-	    report_open(&run->report, run->options.report) == -1)
+	if (run->options->report != NULL &&
+	    report_open(&run->report, run->options->report) == -1)
 		_exit(STATUS_FAILED);
-	if (run->options.die_with_parent)
+	if (run->options->die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
-	if (run->options.die_with_reader)
-		run->reader_fd = STDOUT_FILENO;
 	if (resources_prepare(run) == -1)
 		refuse(run, "the run cannot be put on record");
-	if (output_setup(&run->output, &run->options) == -1)
+	if (output_setup(&run->output, run->options) == -1)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
@@ -254,7 +234,7 @@ prepare(struct run *run)
 	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
-		end_front(run);
+		front_exit(run);
 	}
 }
 
@@ -268,8 +248,8 @@ detach(struct run *run, bool is_front)
 	keep[0] = run->signal_fd;
 	keep[1] = run->parent_fd;
 	keep[2] = procfs_fd();
-	if (!is_front)
-		keep[3] = run->reader_fd;
+	if (!is_front && run->options->die_with_reader)
+		keep[3] = STDOUT_FILENO;
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
@@ -281,11 +261,13 @@ detach(struct run *run, bool is_front)
 
 /* Notes the first reason for a stop, of which the outcome is made. */
 static void
-begin_stop(struct run *run, enum reason why, int64_t now)
+begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
-	supervisor_keep(run);
-	clocks_resume(run, now);
-	run->due[CLOCK_HEARTBEAT] = NEVER;
+	struct run *const run = self->run;
+
+	supervisor_keep(self);
+	clocks_resume(self, now);
+	self->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
 		return;
 	tree_take_priority(); /* for the look, too */
@@ -295,44 +277,49 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	        : run->output.has_pty &&
 	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
 		message_hold();
-	supervisor_tell_phase(run, PHASE_STOP);
+	supervisor_tell_phase(self, PHASE_STOP);
 }
 
 /* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
  * survivors; with leave, the run is over. */
 static void
-begin_lingering(struct run *run, int64_t now)
+begin_lingering(struct supervisor *self, int64_t now)
 {
-	run->due[CLOCK_IDLE] = run->due[CLOCK_SAMPLE] = NEVER;
-	if (run->options.survivors != SURVIVORS_KILL)
+	struct run *const run = self->run;
+
+	self->due[CLOCK_IDLE] = self->due[CLOCK_SAMPLE] = NEVER;
+	if (run->options->survivors != SURVIVORS_KILL)
 		return;
-	run->due[CLOCK_IDLE] = duration_add(now, run->options.idle_after_exit);
-	run->due[CLOCK_MAX_AFTER_EXIT] =
-	    duration_add(now, run->options.max_after_exit);
-	run->activity.since = 0;
-	if (run->options.idle_after_exit != NEVER)
-		run->due[CLOCK_SAMPLE] = now;
+	self->due[CLOCK_IDLE] =
+	    duration_add(now, run->options->idle_after_exit);
+	self->due[CLOCK_MAX_AFTER_EXIT] =
+	    duration_add(now, run->options->max_after_exit);
+	self->activity.since = 0;
+	if (run->options->idle_after_exit != NEVER)
+		self->due[CLOCK_SAMPLE] = now;
 }
 
 /* Sends the first signal of a stop. Returns how many processes got it. */
 static size_t
-stop_tree(struct run *run, enum reason why)
+stop_tree(struct supervisor *self, enum reason why)
 {
+	struct run *const run = self->run;
 	const bool is_cancel = why == REASON_CANCELLED;
-	const int signal = is_cancel ? run->cancel_signal : run->options.signal;
+	const int signal =
+	    is_cancel ? self->cancel_signal : run->options->signal;
 	const int64_t now = duration_now();
 
-	clocks_bound_stop(run, now);
+	clocks_bound_stop(self, now);
 	/* Without SIGKILL to come, --timeout ends what ignores a cancel. */
-	if (!is_cancel || run->due[CLOCK_KILL] != NEVER)
-		run->due[CLOCK_TIMEOUT] = NEVER;
-	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	run->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
+	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
+		self->due[CLOCK_TIMEOUT] = NEVER;
+	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
+	self->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =
-	    tree_signal(&run->tree, signal,
-	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
+	    tree_signal(&self->tree, signal,
+	                duration_add(self->due[CLOCK_KILL], SIGNAL_TIME));
 
 	tell_signal(run, signal);
 	return count;
@@ -340,9 +327,10 @@ stop_tree(struct run *run, enum reason why)
 
 /* Kills the tree. Returns how many of its dead had died by SIGKILL. */
 static size_t
-kill_tree(struct run *run)
+kill_tree(struct supervisor *self)
 {
-	struct tree *const tree = &run->tree;
+	struct run *const run = self->run;
+	struct tree *const tree = &self->tree;
 
 	if (run->has_taken_over && run->had_children) {
 		/* Their orphans come here, too: so only what is proven to be of
@@ -355,48 +343,50 @@ kill_tree(struct run *run)
 		run->facts->tree_is_empty = tree_kill(tree);
 	}
 	tell_signal(run, SIGKILL);
-	supervisor_reap(run, duration_now());
+	supervisor_reap(self, duration_now());
 	return tree->killed;
 }
 
 /* Changes the state because of WHY: looks, acts, counts, tells. The look comes
  * before the first signal, while processes still are as they hung. */
 static void
-enter(struct run *run, enum reason why, int64_t now)
+enter(struct supervisor *self, enum reason why, int64_t now)
 {
-	const enum state from = run->state;
+	struct run *const run = self->run;
+	const enum state from = self->state;
 	const enum state next = reasons[why].next;
 	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
-	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
+	size_t count = why == REASON_LAST_BOUND ? self->tree.count : 0;
 
 	if (is_stop)
-		begin_stop(run, why, now);
+		begin_stop(self, why, now);
 
-	const size_t seen = tell_look(run, why);
+	const size_t seen = tell_look(self, why);
 
-	run->state = next;
+	self->state = next;
 	if (next == STATE_LINGERING)
-		begin_lingering(run, now);
+		begin_lingering(self, now);
 	if (next == STATE_STOPPING)
-		count = stop_tree(run, why);
+		count = stop_tree(self, why);
 	if (next == STATE_KILLING)
-		count = kill_tree(run);
+		count = kill_tree(self);
 	/* It tells of as many as it shows: parents may have reaped some. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
 	if (is_stop && run->facts->killed < count &&
-	    (next == STATE_KILLING || run->tree.signal == SIGKILL))
+	    (next == STATE_KILLING || self->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (is_stop && run->facts->stopped == 0)
 		run->facts->stopped = count;
-	tell_change(run, from, why, count);
+	tell_change(self, from, why, count);
 }
 
 /* The life of a run, whose target was just started. */
 static void
-supervise(struct run *run)
+supervise(struct supervisor *self)
 {
+	struct run *const run = self->run;
 	const int64_t started = duration_now();
 	/* Look first: of a death before PR_SET_PDEATHSIG no signal comes. */
 	int64_t until = started;
@@ -404,19 +394,19 @@ supervise(struct run *run)
 	run->facts->output.started = started;
 	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
 	run->facts->output.is_started = true;
-	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
-	if (!run->options.quiet)
-		run->due[CLOCK_HEARTBEAT] =
-		    duration_add(started, run->options.heartbeat);
+	self->due[CLOCK_TIMEOUT] = duration_add(started, run->options->timeout);
+	if (!run->options->quiet)
+		self->due[CLOCK_HEARTBEAT] =
+		    duration_add(started, run->options->heartbeat);
 
-	while (run->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(run, until);
+	while (self->state != STATE_DONE) {
+		const int64_t now = supervisor_wait(self, until);
 		enum reason why;
 
 		/* An event may give reasons for several changes. */
-		while ((why = decide(run, now)) != REASON_NONE)
-			enter(run, why, now);
-		until = next_due(run);
+		while ((why = decide(self, now)) != REASON_NONE)
+			enter(self, why, now);
+		until = next_due(self);
 	}
 }
 
@@ -434,79 +424,67 @@ finish(struct run *run)
 	run->facts->outcome = run_outcome(run);
 }
 
-/* After a stop. A command that has ended by itself chose its modes. */
-static void
-tidy_terminal(const struct run *run)
+/* The state of the watcher that ends the run, with the target's PID, or 0. */
+static struct supervisor
+new_supervisor(struct run *run, pid_t target)
 {
-	if (run->target->shares_group && !run->target->exited_by_itself)
-		terminal_restore(&run->output.terminal, run->callers_group,
-		                 run->caller);
-	if (run->output.had_screen && !run->target->exited_by_itself)
-		terminal_reset_screen(&run->output.terminal);
-	message_release();
+	struct supervisor self = {
+		.run = run,
+		.paused_at = NEVER,
+		.parent_fd = run->parent_fd,
+		.reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1,
+		.tree = { .target = target, .keep = run->keep },
+	};
+
+	for (enum clock i = 0; i < CLOCK_COUNT; i++)
+		self.due[i] = NEVER;
+	return self;
 }
 
 static _Noreturn void
 be_supervisor(struct run *run)
 {
+	struct supervisor self = new_supervisor(run, 0);
+
 	if (getppid() == 0) { /* of another PID namespace */
 		run->facts->refusal = "the command would be in another PID "
 		                      "namespace: unshare --pid needs --fork";
 		message("%s", run->facts->refusal);
-	} else if (supervisor_start(run) == -1) {
+	} else if (supervisor_start(&self) == -1) {
 		run->facts->exec_error = errno;
 	} else {
 		detach(run, false);
-		supervise(run);
+		supervise(&self);
 	}
 	finish(run);
 	/* From here on, a front that loses us only does the rest of this. */
-	supervisor_tell_phase(run, PHASE_END);
+	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
-		tidy_terminal(run);
+		front_tidy_terminal(run);
 		report_write(run);
 	}
 	output_take_foreground(&run->output);
 	_exit(0);
 }
 
-/* --- the front ------------------------------------------------------------ */
-
-/* Kills the tree in place of a killed supervisor, whose orphans come here. */
+/* In the front: kills the tree in place of a killed supervisor, whose orphans
+ * come here. */
 static void
 take_over(struct run *run)
 {
+	/* A target that has exited may be reaped: its PID may be another's. */
+	const bool has_target = !run->target->has_exited;
+	struct supervisor self =
+	    new_supervisor(run, has_target ? run->target->pid : 0);
 	enum reason why;
 
 	run->has_taken_over = true;
-	if (run->tree.keep != NULL)
-		run->tree.spares = run->tree.keeps_leaders = true;
-	/* One that has exited may be reaped: its PID may be another's. */
-	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
-	enter(run, REASON_SUPERVISOR_LOST, duration_now());
-	while ((why = decide(run, duration_now())) != REASON_NONE)
-		enter(run, why, duration_now());
+	self.tree.keeps_leaders = run->keep != NULL;
+	self.tree.spares = run->had_children || self.tree.keeps_leaders;
+	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
+	while ((why = decide(&self, duration_now())) != REASON_NONE)
+		enter(&self, why, duration_now());
 	finish(run);
-}
-
-static _Noreturn void
-leave(struct run *run)
-{
-	resources_release(run);
-	terminal_give_back(&run->output.terminal, true);
-	front_drain(run);
-	/* As a write error makes a program fail: "pg_dump >file && rm old". */
-	if (run->facts->output.stdout_is_lost &&
-	    run->facts->outcome.kind == OUTCOME_EXIT &&
-	    run->facts->outcome.value == 0)
-		run->facts->outcome.value = STATUS_FAILED;
-	tidy_terminal(run);
-	if (run->facts->exec_error != 0)
-		target_tell_failure(run);
-	else
-		tell_end(run);
-	report_write(run);
-	end_front(run);
 }

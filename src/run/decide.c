@@ -91,109 +91,113 @@ nobody_is_left(const struct run *run)
 {
 	return run->facts->tree_is_empty ||
 	       (run->target->exited_by_itself &&
-	        run->options.survivors == SURVIVORS_LEAVE);
+	        run->options->survivors == SURVIVORS_LEAVE);
 }
 
 /* A terminal pauses a run, but not a stop that has begun. */
 static bool
-counts(const struct run *run, enum clock clock)
+counts(const struct supervisor *self, enum clock clock)
 {
-	return (clocks[clock].states & IN(run->state)) != 0 &&
-	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
+	return (clocks[clock].states & IN(self->state)) != 0 &&
+	       (self->paused_at == NEVER || self->state >= STATE_STOPPING);
 }
 
 /* Whether a command that is still running has written the text of --until, and
  * nothing more: it is not late then. An agent that echoes its prompt, with the
  * text in it, goes on to write. */
 static bool
-is_complete(const struct run *run, int64_t now)
+is_complete(const struct supervisor *self, int64_t now)
 {
+	const struct run *const run = self->run;
 	const struct output_facts *const output = &run->facts->output;
-	const int64_t tenth = run->options.until_grace / UNTIL_GRACES;
+	const int64_t tenth = run->options->until_grace / UNTIL_GRACES;
 	const int64_t silence = tenth < SECOND ? tenth : SECOND;
 
 	return output->found != 0 &&
-	       (!output->went_on || now - run->heard >= silence);
+	       (!output->went_on || now - self->heard >= silence);
 }
 
 /* The reason of the first due clock. */
 static enum reason
-first_due(const struct run *run, int64_t now)
+first_due(const struct supervisor *self, int64_t now)
 {
 	enum reason why = REASON_NONE;
 
 	for (enum clock i = 0; i < CLOCK_COUNT && why == REASON_NONE; i++) {
-		if (counts(run, i) && now >= run->due[i])
+		if (counts(self, i) && now >= self->due[i])
 			why = clocks[i].reason;
 	}
-	if (why == REASON_SURVIVORS_IDLE && run->state == STATE_RUNNING)
+	if (why == REASON_SURVIVORS_IDLE && self->state == STATE_RUNNING)
 		why = REASON_SILENCE;
-	if (why == REASON_TIMEOUT && run->state == STATE_RUNNING &&
-	    is_complete(run, now))
+	if (why == REASON_TIMEOUT && self->state == STATE_RUNNING &&
+	    is_complete(self, now))
 		why = REASON_UNTIL;
 	if (why == REASON_UNTIL &&
-	    (run->facts->output.found & FOUND_FAILURE) != 0)
+	    (self->run->facts->output.found & FOUND_FAILURE) != 0)
 		why = REASON_UNTIL_FAILURE;
 	return why;
 }
 
 enum reason
-decide(const struct run *run, int64_t now)
+decide(const struct supervisor *self, int64_t now)
 {
-	const bool is_alive = (ALIVE & IN(run->state)) != 0;
+	const struct run *const run = self->run;
+	const bool is_alive = (ALIVE & IN(self->state)) != 0;
 
-	if (run->state == STATE_DONE)
+	if (self->state == STATE_DONE)
 		return REASON_NONE;
 	if (nobody_is_left(run))
 		return REASON_TREE_EMPTY;
-	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
+	if (self->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->front_is_lost)
+	if (self->front_is_lost)
 		return REASON_FRONT_LOST;
 	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
 	/* Before the clocks: a command that exits in time is not late. */
-	if (run->target->has_exited && run->state == STATE_RUNNING)
+	if (run->target->has_exited && self->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
-	if (run->facts->cancels > 0 && run->cancel_signal != 0 && is_alive)
+	if (run->facts->cancels > 0 && self->cancel_signal != 0 && is_alive)
 		return REASON_CANCELLED;
-	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
+	if (run->options->die_with_parent && self->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
-	if (run->options.die_with_reader && run->reader_fd == -1 && is_alive)
+	if (run->options->die_with_reader && self->reader_fd == -1 && is_alive)
 		return REASON_READER_LOST;
-	return first_due(run, now);
+	return first_due(self, now);
 }
 
 int64_t
-next_due(const struct run *run)
+next_due(const struct supervisor *self)
 {
 	int64_t next = NEVER;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (counts(run, i) && run->due[i] < next)
-			next = run->due[i];
+		if (counts(self, i) && self->due[i] < next)
+			next = self->due[i];
 	}
 	return next;
 }
 
 void
-clocks_resume(struct run *run, int64_t now)
+clocks_resume(struct supervisor *self, int64_t now)
 {
-	if (run->paused_at == NEVER)
+	if (self->paused_at == NEVER)
 		return;
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
-		run->due[i] = duration_add(run->due[i], now - run->paused_at);
-	run->paused_at = NEVER;
+		self->due[i] =
+		    duration_add(self->due[i], now - self->paused_at);
+	self->paused_at = NEVER;
 }
 
 void
-clocks_bound_stop(struct run *run, int64_t now)
+clocks_bound_stop(struct supervisor *self, int64_t now)
 {
-	int64_t *const kill_at = &run->due[CLOCK_KILL];
-	const int64_t bound = duration_add(now, run->options.orphans_grace);
+	struct run *const run = self->run;
+	int64_t *const kill_at = &self->due[CLOCK_KILL];
+	const int64_t bound = duration_add(now, run->options->orphans_grace);
 
 	if (*kill_at == NEVER)
-		*kill_at = duration_add(now, run->options.kill_after);
+		*kill_at = duration_add(now, run->options->kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
 	if (run->target->has_exited && *kill_at > bound)
 		*kill_at = bound;
@@ -202,7 +206,7 @@ clocks_bound_stop(struct run *run, int64_t now)
 struct outcome
 run_outcome(const struct run *run)
 {
-	const struct options *const options = &run->options;
+	const struct options *const options = run->options;
 	const struct outcome target = run->target->outcome;
 	const int status = reasons[run->facts->reason].status;
 	const bool by_sigkill =

@@ -21,12 +21,26 @@
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
 
+#define LOOK_WAITS 8 /* not one of 2 s: both watchers may be stopped */
+
+/* Makes the supervisor look at the facts. */
+static void
+wake_supervisor(const struct front *self)
+{
+	const pid_t supervisor = self->run->supervisor;
+
+	if (!self->supervisor_is_dead && kill(supervisor, SIGCHLD) == -1)
+		(void)kill(supervisor, SIGCHLD); /* once more */
+}
+
 /* Carries output and keys until UNTIL, or until a signal comes. */
 static void
-carry(struct run *run, int64_t until)
+carry(const struct front *self, int64_t until)
 {
+	struct run *const run = self->run;
+
 	if (output_pump(&run->output, run->signal_fd, until))
-		order_wake_supervisor(run);
+		wake_supervisor(self);
 }
 
 void
@@ -73,13 +87,16 @@ front_keep_locked(int keep[LOCKED_FDS])
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
  * was stopped, SIGWINCH went to the shell only. */
 static void
-pass_on(struct run *run, const siginfo_t *info)
+pass_on(const struct front *self, const siginfo_t *info)
 {
+	struct run *const run = self->run;
+
 	if (info->si_signo == SIGWINCH || info->si_signo == SIGCONT)
 		output_copy_size(&run->output);
 	if (info->si_signo == SIGCONT)
 		terminal_take(&run->output.terminal);
-	order_pass_on(run, info);
+	if (order_pass_on(run, info))
+		wake_supervisor(self);
 }
 
 static volatile sig_atomic_t is_continued;
@@ -93,13 +110,14 @@ note_continue(int signal)
 /* Whether the target is stopped, as the facts said: on a busy machine, "fg" may
  * have continued it before the front reads them. */
 static bool
-target_is_stopped(const struct run *run)
+target_is_stopped(const struct front *self)
 {
+	const struct target *const target = self->run->target;
 	struct procstat stat;
 
-	return run->target->has_exited || run->supervisor_is_dead ||
+	return target->has_exited || self->supervisor_is_dead ||
 	       procfs_self() != getpid() ||
-	       procstat_read_status(run->target->pid, &stat) == -1 ||
+	       procstat_read_status(target->pid, &stat) == -1 ||
 	       stat.state == 'T' || stat.state == 't';
 }
 
@@ -107,8 +125,9 @@ target_is_stopped(const struct run *run)
  * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
  * Returns for how long it was stopped. */
 static int64_t
-stop_job(struct run *run, unsigned stop)
+stop_job(struct front *self, unsigned stop)
 {
+	struct run *const run = self->run;
 	struct facts *const facts = run->facts;
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
 	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
@@ -118,11 +137,11 @@ stop_job(struct run *run, unsigned stop)
 
 	/* They would merge with our own stop signal, and stop the clocks. */
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
-		pass_on(run, &info);
+		pass_on(self, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		carry(run, began);
+		carry(self, began);
 	terminal_give_back(&run->output.terminal, false);
 
 	/* No SIGCONT is lost, by which the caller's shell or the supervisor
@@ -136,7 +155,7 @@ stop_job(struct run *run, unsigned stop)
 	(void)signal(SIGCONT, note_continue);
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	/* What continues the target from here on continues the front, too. */
-	if (!target_is_stopped(run))
+	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
 	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
 	    run->callers_group > 1 && is_continued == 0)
@@ -153,109 +172,114 @@ stop_job(struct run *run, unsigned stop)
 
 	const int64_t stopped = duration_now() - began;
 
-	/* That bounds the drain. */
-	run->options.timeout = duration_add(run->options.timeout, stopped);
+	self->stopped += stopped;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
-	if (facts->stop == stop && (is_continued != 0 || is_key))
-		order_give(run, SIGCONT, false);
+	if (facts->stop == stop && (is_continued != 0 || is_key)) {
+		order_give(facts, SIGCONT, false);
+		wake_supervisor(self);
+	}
 	return stopped;
 }
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* A look has 8 waits of LOOK_WAIT for a step: not 2 s, in which both watchers
- * may have been stopped. Else the supervisor has a single wait. */
-enum { LATE = 8, KILLED, GIVEN_UP };
-
-/* What the front knows of the supervisor. */
-struct supervisor {
-	int phase;        /* an enum phase */
-	unsigned steps;   /* of its look */
-	int64_t deadline; /* for its next sign of life, or NEVER */
-	int lateness;     /* how often that has passed: up to GIVEN_UP */
-	unsigned stop;    /* of the facts, as last obeyed */
-	unsigned cancels; /* of the facts */
-};
-
+/* By when a stop that begins now should be over. */
 static int64_t
 end_of_stop(const struct run *run)
 {
 	return duration_add(
-	    duration_add(duration_now(), run->options.kill_after),
+	    duration_add(duration_now(), run->options->kill_after),
 	    TREE_KILL_BOUND);
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
  * After its outcome, it has PATIENCE for the files of the run. */
 static void
-look_at_facts(const struct run *run, struct supervisor *known)
+look_at_facts(struct front *self)
 {
-	const struct facts *const facts = run->facts;
+	const struct facts *const facts = self->run->facts;
 	const int64_t now = duration_now();
+	const int64_t end = end_of_stop(self->run);
 	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
-	if (facts->cancels != known->cancels &&
-	    end_of_stop(run) < known->deadline)
-		known->deadline = end_of_stop(run);
-	known->cancels = facts->cancels;
+	if (facts->cancels != self->cancels && end < self->deadline)
+		self->deadline = end;
+	self->cancels = facts->cancels;
 	/* A step comes too late when the front has sent the first signal. */
-	if (phase != known->phase ||
-	    (steps != known->steps && known->lateness < LATE)) {
-		known->lateness = phase == PHASE_LOOK ? 0 : LATE - 1;
-		known->deadline = phase == PHASE_END    ? now
-		                  : phase == PHASE_LOOK ? now + LOOK_WAIT
-		                                        : end_of_stop(run);
+	if (phase != self->phase ||
+	    (steps != self->steps && self->lateness == LATE_NOT)) {
+		self->lateness = LATE_NOT;
+		self->waits = 0;
+		self->deadline = phase == PHASE_END    ? now
+		                 : phase == PHASE_LOOK ? now + LOOK_WAIT
+		                                       : end;
 	}
-	known->phase = phase;
-	known->steps = steps;
+	self->phase = phase;
+	self->steps = steps;
 	/* A look that hangs does not take the third signal. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
-	    (known->lateness < LATE ||
-	     (known->lateness == LATE && known->deadline > now + SECOND))) {
-		known->lateness = LATE;
-		known->deadline = now + SECOND;
+	    (self->lateness == LATE_NOT || (self->lateness == LATE_WARNED &&
+	                                    self->deadline > now + SECOND))) {
+		self->lateness = LATE_WARNED;
+		self->deadline = now + SECOND;
 	}
 }
 
 /* Only the supervisor reaps the target, and notes its exit first. */
 static void
-signal_target(struct run *run, int signal)
+signal_target(const struct run *run, int signal)
 {
-	run->tree.target = run->target->pid;
-	if (run->tree.target != 0 && !run->target->has_exited)
-		tree_signal_target(&run->tree, signal);
+	const struct target *const target = run->target;
+	struct tree tree = { .target = target->pid, .keep = run->keep };
+
+	if (target->pid != 0 && !target->has_exited)
+		tree_signal_target(&tree, signal);
 }
 
-/* The supervisor is late. Where its look hangs, the front sends the first
- * signal itself, and --kill-after runs. Else the supervisor hangs in a file
- * system, or in a debugger. It has more time, as both watchers may have been
- * stopped, by a freezer, say; then it is killed, and then given up. */
+/* Where the look of the supervisor hangs, the front sends the first signal of
+ * the stop itself, and --kill-after runs. */
 static void
-end_late_supervisor(struct run *run, struct supervisor *known)
+signal_instead(struct front *self)
 {
-	const int64_t now = duration_now();
+	struct run *const run = self->run;
+	const struct options *const options = run->options;
 
-	known->lateness++;
-	known->deadline = now + (known->lateness < LATE ? LOOK_WAIT : PATIENCE);
-	if (known->lateness == LATE && known->phase == PHASE_LOOK) {
-		known->deadline = duration_add(now, run->options.kill_after);
-		run->facts->has_signalled = true;
-		if (!run->options.quiet)
-			message("%s; the look at its processes hangs: "
-			        "sending %s",
-			        reasons[run->facts->reason].words,
-			        signal_name(run->options.signal));
-		signal_target(run, run->options.signal);
-		signal_target(run, SIGCONT);
+	self->deadline = duration_add(duration_now(), options->kill_after);
+	run->facts->has_signalled = true;
+	if (!options->quiet)
+		message("%s; the look at its processes hangs: sending %s",
+		        reasons[run->facts->reason].words,
+		        signal_name(options->signal));
+	signal_target(run, options->signal);
+	signal_target(run, SIGCONT);
+}
+
+/* The deadline of the supervisor has passed: its look hangs; or it hangs in a
+ * file system, or in a debugger. It has more time, as both watchers may have
+ * been stopped, by a freezer, say; then it is killed, and then given up. */
+static void
+end_late_supervisor(struct front *self)
+{
+	const struct run *const run = self->run;
+	const bool looks =
+	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
+
+	if (looks && ++self->waits < LOOK_WAITS) {
+		self->deadline = duration_now() + LOOK_WAIT;
+		return;
 	}
-	if (known->lateness == KILLED) {
-		if (!run->options.quiet)
+	self->lateness++;
+	self->deadline = duration_now() + PATIENCE;
+	if (looks)
+		signal_instead(self);
+	if (self->lateness == LATE_KILLED) {
+		if (!run->options->quiet)
 			message("the supervisor (PID %d) does not answer, "
 			        "killing it",
 			        run->supervisor);
@@ -279,23 +303,20 @@ reap_others(const struct run *run)
 }
 
 bool
-front_watch(struct run *run)
+front_watch(struct front *self)
 {
+	struct run *const run = self->run;
 	const struct facts *const facts = run->facts;
-	bool *const is_dead = &run->supervisor_is_dead;
-	struct supervisor known = {
-		.deadline =
-		    duration_add(end_of_stop(run), run->options.timeout),
-		.lateness = LATE - 1,
-	};
+	bool *const is_dead = &self->supervisor_is_dead;
 
+	self->deadline = duration_add(end_of_stop(run), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
-	while (!*is_dead && known.lateness < GIVEN_UP) {
+	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
 		siginfo_t info;
 
-		carry(run, known.deadline);
+		carry(self, self->deadline);
 
 		const int signal = signals_take(SIGNALS_ALL, &info);
 
@@ -304,23 +325,23 @@ front_watch(struct run *run)
 			    wait_peek(run->supervisor, WEXITED, &info) > 0;
 			reap_others(run);
 		} else if (signal != -1) {
-			pass_on(run, &info);
+			pass_on(self, &info);
 		}
-		if (known.stop != facts->stop && !*is_dead) {
-			known.stop = facts->stop;
-			if (known.stop != 0)
-				known.deadline = duration_add(
-				    known.deadline, stop_job(run, known.stop));
+		if (self->stop != facts->stop && !*is_dead) {
+			self->stop = facts->stop;
+			if (self->stop != 0)
+				self->deadline = duration_add(
+				    self->deadline, stop_job(self, self->stop));
 		}
-		look_at_facts(run, &known);
-		if (duration_now() >= known.deadline && !*is_dead)
-			end_late_supervisor(run, &known);
+		look_at_facts(self);
+		if (duration_now() >= self->deadline && !*is_dead)
+			end_late_supervisor(self);
 	}
 
 	const bool has_outcome = facts->phase == PHASE_END;
 
 	/* It may hang in resources_release(), where this process would, too. */
-	if (known.lateness >= KILLED && (has_outcome || !*is_dead))
+	if (self->lateness >= LATE_KILLED && (has_outcome || !*is_dead))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so a target that
 	 * lives keeps its PID. The rest, its children, is out of reach. */
@@ -354,17 +375,18 @@ leave_behind(struct run *run)
 /* Takes the signals of a drain. Returns for how long they have stopped it, as
  * Ctrl-Z does at "wdrun -i 9 seq 99999 | less". */
 static int64_t
-take_signals(struct run *run)
+take_signals(struct front *self)
 {
+	struct run *const run = self->run;
 	int64_t stopped = 0;
 	siginfo_t info;
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
-		pass_on(run, &info);
+		pass_on(self, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			run->facts->stop = (unsigned)signal;
-			stopped += stop_job(run, run->facts->stop);
+			stopped += stop_job(self, run->facts->stop);
 		}
 	}
 	return stopped;
@@ -375,15 +397,16 @@ take_signals(struct run *run)
  * READER_PATIENCE. After --until and survivors, the status says that all is
  * well: nobody would miss what is lost. */
 static int64_t
-end_of_drain(const struct run *run, int64_t began, int64_t taken)
+end_of_drain(const struct front *self, int64_t began, int64_t taken)
 {
+	const struct run *const run = self->run;
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
 	    run->has_taken_over || run->facts->cancels > 0 ||
 	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
-	const int64_t timeout =
-	    duration_add(run->facts->output.started, run->options.timeout);
-	const int64_t end = duration_add(began, run->options.kill_after);
+	const int64_t timeout = duration_add(
+	    run->facts->output.started + self->stopped, run->options->timeout);
+	const int64_t end = duration_add(began, run->options->kill_after);
 	const int64_t patience = taken + READER_PATIENCE;
 
 	if (!is_bounded && duration_now() < timeout)
@@ -391,9 +414,10 @@ end_of_drain(const struct run *run, int64_t began, int64_t taken)
 	return end < patience ? end : patience;
 }
 
-void
-front_drain(struct run *run)
+static void
+drain(struct front *self)
 {
+	struct run *const run = self->run;
 	struct output *const output = &run->output;
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
@@ -407,7 +431,7 @@ front_drain(struct run *run)
 		return;
 	}
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
-		const int64_t end = end_of_drain(run, began, taken);
+		const int64_t end = end_of_drain(self, began, taken);
 
 		if (duration_now() >= end)
 			break;
@@ -416,7 +440,7 @@ front_drain(struct run *run)
 			return;
 		(void)output_pump(output, run->signal_fd, end);
 
-		const int64_t stopped = take_signals(run);
+		const int64_t stopped = take_signals(self);
 
 		/* Its clocks stand still in a stop. */
 		began += stopped;
@@ -426,4 +450,50 @@ front_drain(struct run *run)
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+void
+front_tidy_terminal(const struct run *run)
+{
+	/* A command that has ended by itself chose its modes. */
+	if (run->target->shares_group && !run->target->exited_by_itself)
+		terminal_restore(&run->output.terminal, run->callers_group,
+		                 run->caller);
+	if (run->output.had_screen && !run->target->exited_by_itself)
+		terminal_reset_screen(&run->output.terminal);
+	message_release();
+}
+
+_Noreturn void
+front_exit(const struct run *run)
+{
+	const struct outcome outcome = run->facts->outcome;
+
+	if (outcome.kind != OUTCOME_SIGNAL)
+		_exit(outcome.value);
+	signal_die_by(outcome.value);
+}
+
+_Noreturn void
+front_end(struct front *self)
+{
+	struct run *const run = self->run;
+	struct outcome *const outcome = &run->facts->outcome;
+
+	resources_release(run);
+	terminal_give_back(&run->output.terminal, true);
+	drain(self);
+	/* As a write error makes a program fail: "pg_dump >file && rm old". */
+	if (run->facts->output.stdout_is_lost &&
+	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
+		outcome->value = STATUS_FAILED;
+	front_tidy_terminal(run);
+	if (run->facts->exec_error != 0)
+		target_tell_failure(run);
+	else
+		tell_end(run);
+	report_write(run);
+	front_exit(run);
 }

@@ -46,31 +46,23 @@ is_copy(struct facts *facts, int signal)
 
 /* The same for a SIGNAL from the supervisor of an outer run. */
 static bool
-is_outer_copy(struct run *run, int signal)
+is_outer_copy(struct supervisor *self, int signal)
 {
-	const atomic_uint *const counted = &run->facts->counted_ms[signal];
-	unsigned *const last_of_outer = &run->last_of_outer_ms[signal];
+	struct facts *const facts = self->run->facts;
+	const atomic_uint *const counted = &facts->counted_ms[signal];
+	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
 	/* Each signal that was counted here has one such copy. */
 	const bool is_late = *counted != *last_of_outer &&
 	                     is_fresh(*counted, now_in_ms(), OUTER_COPY_TIME);
-	const bool is_of_outer = is_late || is_copy(run->facts, signal);
+	const bool is_of_outer = is_late || is_copy(facts, signal);
 
 	*last_of_outer = *counted;
 	return is_of_outer;
 }
 
 void
-order_wake_supervisor(const struct run *run)
+order_give(struct facts *facts, int signal, bool is_key)
 {
-	if (!run->supervisor_is_dead && kill(run->supervisor, SIGCHLD) == -1)
-		(void)kill(run->supervisor, SIGCHLD); /* once more */
-}
-
-void
-order_give(struct run *run, int signal, bool is_key)
-{
-	struct facts *const facts = run->facts;
-
 	/* As the kernel does: prepare_signal(), kernel/signal.c. */
 	for (int i = 0; i < 2; i++) {
 		if (signal == SIGCONT)
@@ -79,7 +71,6 @@ order_give(struct run *run, int signal, bool is_key)
 			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
 	}
 	facts->orders[is_key][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
-	order_wake_supervisor(run);
 }
 
 uint64_t
@@ -93,7 +84,7 @@ order_take(struct facts *facts, bool is_key)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->options.hup_cancels &&
+	return signal == SIGHUP && !run->options->hup_cancels &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
@@ -189,7 +180,7 @@ has_reached_target(const struct run *run, int signal)
 	return has_reached;
 }
 
-void
+bool
 order_pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
@@ -205,34 +196,36 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	 * is for the rest of the job. */
 	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
 	    info->si_pid == run->supervisor)
-		return;
+		return false;
 
 	/* The supervisor of an outer run signals that of this run, too: what
 	 * comes here once more is its copy. */
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
 	    is_fresh(facts->counted_ms[signal], now_in_ms(), OUTER_COPY_TIME) &&
 	    procfs_is_supervisor(info->si_pid))
-		return;
+		return false;
 
 	const bool is_for_job = is_key(run, info);
-	const bool cancels = is_terminating && !run->options.passes_on &&
+	const bool cancels = is_terminating && !run->options->passes_on &&
 	                     (is_of_terminal || !is_reload);
 
 	if (is_for_job && !is_job_control && has_reached_target(run, signal))
-		return;
+		return false;
 	/* A signal of another run's stop comes to the supervisor, too. */
 	if (!is_job_control && is_copy(facts, signal) && !is_of_terminal &&
 	    (is_terminating || facts->cancels > 0))
-		return;
+		return false;
 	if (is_terminating)
 		note_sender(run, info, false);
 	facts->cancels += cancels;
-	order_give(run, signal, is_for_job);
+	order_give(facts, signal, is_for_job);
+	return true;
 }
 
 bool
-order_is_own_cancel(struct run *run, const siginfo_t *info)
+order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
 {
+	struct run *const run = self->run;
 	const int signal = info->si_signo;
 	const uint64_t bit = SIGNAL_BIT(signal);
 	struct facts *const facts = run->facts;
@@ -249,23 +242,23 @@ order_is_own_cancel(struct run *run, const siginfo_t *info)
 		return false;
 
 	const bool was_passed_on =
-	    is_outer ? is_outer_copy(run, signal) : is_copy(facts, signal);
+	    is_outer ? is_outer_copy(self, signal) : is_copy(facts, signal);
 
 	/* Between the mark of a signal and the count of the cancel, the front
 	 * reads who has sent it. So CANCELS may be 0 yet: the stop of an outer
 	 * run is news only where the front has counted a reload or a signal
 	 * that does not terminate. */
 	if (was_passed_on &&
-	    (!is_outer || run->options.passes_on || facts->cancels > 0 ||
+	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
 	     ((bit & SIGNALS_TERMINATING) != 0 &&
 	      !order_is_reload(run, signal))))
 		return false;
 	note_sender(run, info, is_outer);
 	if (!is_outer && order_is_reload(run, signal)) {
-		order_give(run, signal, false);
+		order_give(facts, signal, false); /* taken at once */
 		return false;
 	}
-	run->tree.group_has_signal |= was_passed_on;
-	facts->cancels += !run->options.passes_on;
+	self->tree.group_has_signal |= was_passed_on;
+	facts->cancels += !run->options->passes_on;
 	return true;
 }

@@ -196,7 +196,7 @@ add_all(struct strbuf *line, const struct run *run)
 {
 	const struct facts *const facts = run->facts;
 	const struct output_facts *const output = &facts->output;
-	const struct options *const options = &run->options;
+	const struct options *const options = run->options;
 	const int64_t elapsed =
 	    output->started == 0 ? 0 : facts->ended - output->started;
 

@@ -22,7 +22,7 @@ resources_prepare(struct run *run)
 {
 	static struct lock lock_list[FILES_MAX];
 	static struct cleanup cleanup_list[FILES_MAX];
-	const struct options *const options = &run->options;
+	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
 	const bool is_on_record = record_is_wanted(options);
 
@@ -47,11 +47,11 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 
 	if (why == REFUSAL_HELD) {
 		run->facts->is_locked_out = true;
-		run->facts->outcome.value = run->options.lock_exit;
+		run->facts->outcome.value = run->options->lock_exit;
 		strbuf_addf(&text, "'%s' is held by ", refused->path);
 		lock_add_holder(refused, &text);
 		run->facts->refusal = text.text;
-		if (!run->options.quiet)
+		if (!run->options->quiet)
 			message("--lock: %s", text.text);
 	} else if (why == REFUSAL_PARENT_DIED) {
 		run->facts->reason = REASON_PARENT_LOST;
@@ -63,7 +63,7 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 int
 resources_acquire(struct run *run)
 {
-	const struct options *const options = &run->options;
+	const struct options *const options = run->options;
 	struct lock *refused;
 
 	if (run->facts->is_released)
@@ -112,11 +112,11 @@ resources_keep(const struct run *run, int keep[])
 	*keep++ = run->record.fd;
 	*keep++ = run->report.stream_fd;
 	*keep++ = run->report.directory_fd;
-	for (size_t i = 0; i < run->options.locks.count; i++) {
+	for (size_t i = 0; i < run->options->locks.count; i++) {
 		*keep++ = run->locks[i].file.fd;
 		*keep++ = run->locks[i].file.directory_fd;
 	}
-	for (size_t i = 0; i < run->options.cleanups.count; i++)
+	for (size_t i = 0; i < run->options->cleanups.count; i++)
 		*keep++ = run->cleanups[i].claim_fd;
 }
 
@@ -130,13 +130,13 @@ resources_release(struct run *run)
 
 	if (run->facts->is_released)
 		return;
-	for (size_t i = 0; i < run->options.cleanups.count; i++) {
+	for (size_t i = 0; i < run->options->cleanups.count; i++) {
 		const struct cleanup *const cleanup = &run->cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
 		const enum refusal why =
 		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
 
-		if (why == REFUSAL_NONE && !run->options.quiet)
+		if (why == REFUSAL_NONE && !run->options->quiet)
 			message("--cleanup: removed '%s', which the command "
 			        "left behind",
 			        cleanup->path);
@@ -148,7 +148,7 @@ resources_release(struct run *run)
 	if (nobody_is_left(run))
 		(void)record_end(&run->record, run->facts->id);
 	/* Last: who waits for them finds the files of --cleanup removed. */
-	for (size_t i = 0; i < run->options.locks.count; i++) {
+	for (size_t i = 0; i < run->options->locks.count; i++) {
 		struct lock *const lock = &run->locks[i];
 
 		/* Of a run with processes left, the file stays, too. */

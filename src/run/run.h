@@ -1,7 +1,9 @@
 #pragma once
 
-/* A run: its state, and beside each part the file that writes it. Front and
- * supervisor have a copy each, and share the facts. */
+/* Whose state it is: both watchers have a struct run of their own, and share
+ * the facts. What the front knows besides is in struct front, what the
+ * supervisor knows in struct supervisor. A function takes that of its process
+ * as SELF. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -73,9 +75,27 @@ struct sender {
 	char command[240]; /* "": it is gone */
 };
 
-/* What the watchers tell each other, in shared memory: a SIGCHLD makes the
+/*
+ * What the watchers tell each other, in shared memory: a SIGCHLD makes the
  * other look here. The supervisor's exit says "done"; its death says "take
- * over", or after an outcome "finish the teardown". */
+ * over", or after an outcome "finish the teardown".
+ *
+ * fact                     written by          read by      told by
+ * id, started_at, refusal  prepare()           both         (before the fork)
+ * target                   target, supervisor  both         SIGCHLD: its end
+ * exec_error, interpreter  target              front        the run's end
+ * orders, cancels          front               supervisor   SIGCHLD
+ * cancelled_by, counted_ms both                both         with the order
+ * output                   front               supervisor   SIGCHLD: silence,
+ * TEXT stop                     supervisor          front        SIGCHLD,
+ * SIGCONT front_stops              front               supervisor   (asked for)
+ * has_signalled            front               supervisor   (asked for)
+ * phase, look.steps        supervisor          front        SIGCHLD: the phase
+ * reason, stopped, killed  who ends the run    both         with PHASE_STOP
+ * ended, cpu, outcome      who ends the run    front        PHASE_END
+ * is_released              who ends the run    front        the supervisor's
+ * exit look, messages           both                both         (asked for)
+ */
 struct facts {
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
@@ -123,26 +143,41 @@ struct report {
 	const char *file;      /* and its name there */
 };
 
+/* What both watchers have of the run that they watch. */
 struct run {
-	struct options options; /* cli/options.c */
-	char *words;            /* all of argv, as /proc/PID/cmdline shows */
+	const struct options *options;
+	char *words; /* all of argv, as /proc/PID/cmdline shows */
 	size_t words_size;
 	pid_t front;
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
 	pid_t supervisor;
-	bool front_is_lost;      /* dead: in the supervisor */
-	bool supervisor_is_dead; /* and reaped: in the front */
-	bool has_taken_over;     /* the front, from a killed supervisor */
-	bool had_children;       /* the front, from before wdrun's exec */
-	int signal_fd;           /* to be polled beside other descriptors */
-	int parent_fd;    /* of --die-with-parent: a pidfd; -1: it is dead */
-	int reader_fd;    /* of --die-with-reader; -1: nobody reads */
-	enum state state; /* watchdog.c */
+	bool had_children;   /* the front, from before wdrun's exec */
+	bool has_taken_over; /* the front, from a killed supervisor */
+	int signal_fd;       /* to be polled beside other descriptors */
+	int parent_fd;       /* of --die-with-parent: a pidfd; or -1 */
+	const char *keep; /* the names of --keep, as in struct tree; or NULL */
+	struct output output;
+	struct lock *locks;       /* of options->locks */
+	struct cleanup *cleanups; /* of options->cleanups */
+	struct record record;
+	struct report report;
+	struct facts *facts;   /* shared memory */
+	struct target *target; /* in the facts */
+};
+
+/* What the supervisor knows; or a front that has taken over, as the watcher
+ * that ends the run. */
+struct supervisor {
+	struct run *run;
+	enum state state;         /* watchdog.c */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
+	struct tree tree;
+	bool front_is_lost; /* dead */
+	int parent_fd;      /* of --die-with-parent: a pidfd; -1: it is dead */
+	int reader_fd;      /* of --die-with-reader; -1: nobody reads */
 
-	/* supervisor.c: */
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
 	int target_stop;   /* the signal that has stopped the target, or 0 */
@@ -153,15 +188,28 @@ struct run {
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
 	uint64_t relayed;              /* of output, when last looked at */
+};
 
-	struct tree tree;
-	struct output output;
-	struct lock *locks;       /* of options.locks */
-	struct cleanup *cleanups; /* of options.cleanups */
-	struct record record;
-	struct report report;
-	struct facts *facts;   /* shared memory */
-	struct target *target; /* in the facts */
+/* How late the supervisor is, and what the front has done about it: front.c. */
+enum lateness {
+	LATE_NOT,
+	LATE_WARNED, /* its deadline has passed: it has more time */
+	LATE_KILLED,
+	LATE_GIVEN_UP,
+};
+
+/* What the front knows of the supervisor, and of its own stops. */
+struct front {
+	struct run *run;
+	bool supervisor_is_dead; /* and reaped */
+	int phase;               /* an enum phase */
+	unsigned steps;          /* of its look */
+	int waits;               /* for a step of that */
+	unsigned cancels;        /* of the facts */
+	unsigned stop;           /* of the facts, as last obeyed */
+	int64_t deadline;        /* for its next sign of life, or NEVER */
+	enum lateness lateness;
+	int64_t stopped; /* for how long the job was, in all */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -191,16 +239,16 @@ struct reason_row {
 
 extern const struct reason_row reasons[REASON_COUNT];
 
-/* The reason for which RUN should change its state at NOW, or REASON_NONE; and
- * when it has something to do without an event, or NEVER. */
-enum reason decide(const struct run *run, int64_t now);
-int64_t next_due(const struct run *run);
+/* The reason for which the run should change its state at NOW, or REASON_NONE;
+ * and when there is something to do without an event, or NEVER. */
+enum reason decide(const struct supervisor *self, int64_t now);
+int64_t next_due(const struct supervisor *self);
 
 /* Ends a pause at NOW: puts off what bounds the command by its length. */
-void clocks_resume(struct run *run, int64_t now);
+void clocks_resume(struct supervisor *self, int64_t now);
 
 /* Sets at NOW, in a stop, when SIGKILL follows. */
-void clocks_bound_stop(struct run *run, int64_t now);
+void clocks_bound_stop(struct supervisor *self, int64_t now);
 
 /* Whether the tree is empty, or its survivors are let go. */
 bool nobody_is_left(const struct run *run);
@@ -213,24 +261,23 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
-void order_give(struct run *run, int signal, bool is_key);
+/* Adds SIGNAL, IS_KEY for the whole job, to the orders; the caller wakes the
+ * supervisor. Takes all of a kind. */
+void order_give(struct facts *facts, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
-
-/* Makes the supervisor look at the facts, while it is not reaped. */
-void order_wake_supervisor(const struct run *run);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
 
-/* In the front: gives the order of the signal of INFO, if it is one. */
-void order_pass_on(struct run *run, const siginfo_t *info);
+/* In the front: gives the order of the signal of INFO. Returns whether it is
+ * one. */
+bool order_pass_on(struct run *run, const siginfo_t *info);
 
 /* In the supervisor: whether the signal of INFO, to this process, cancels the
  * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
  * watcher of an outer run any does: it begins a stop there. */
-bool order_is_own_cancel(struct run *run, const siginfo_t *info);
+bool order_is_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
@@ -246,11 +293,19 @@ void front_keep_locked(int keep[LOCKED_FDS]);
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead, which is killed if it is late. Returns whether there is
  * an outcome, or it is given up; if not, its orphans are now ours. */
-bool front_watch(struct run *run);
+bool front_watch(struct front *self);
 
-/* Delivers what dead processes have written, as far as readers take it in time;
- * or leaves a process behind that does so for survivors. */
-void front_drain(struct run *run);
+/* Puts terminal and screen back after a stop, and prints what was held until
+ * then. Also in a supervisor that has lost its front. */
+void front_tidy_terminal(const struct run *run);
+
+/* Ends the front, when the run is over: releases what the supervisor has not,
+ * drains the output of the dead, tells, reports, and exits as the outcome says.
+ */
+_Noreturn void front_end(struct front *self);
+
+/* The last step of that alone. */
+_Noreturn void front_exit(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
@@ -258,21 +313,21 @@ void front_drain(struct run *run);
 bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
-void supervisor_tell_phase(struct run *run, enum phase phase);
+void supervisor_tell_phase(struct supervisor *self, enum phase phase);
 
 /* Makes this process the root of its tree, and the leader of a session. Starts
  * the target. Returns 0, or -1 with errno. */
-int supervisor_start(struct run *run);
+int supervisor_start(struct supervisor *self);
 
 /* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
  * the target, and looks what the tree does. Returns the time. */
-int64_t supervisor_wait(struct run *run, int64_t until);
+int64_t supervisor_wait(struct supervisor *self, int64_t until);
 
 /* Reaps the dead, and notes the death of the target. */
-void supervisor_reap(struct run *run, int64_t now);
+void supervisor_reap(struct supervisor *self, int64_t now);
 
 /* Decides who is kept, before the target's end or a stop. */
-void supervisor_keep(struct run *run);
+void supervisor_keep(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */
 
@@ -319,18 +374,18 @@ void report_write(const struct run *run);
 /* Looks at the tree, for LOOK_BOUND at most, where the change for the reason
  * WHY is told, or reported, with its processes. Returns how many there are, or
  * 0. The first look goes to the report, too. */
-size_t tell_look(struct run *run, enum reason why);
+size_t tell_look(struct supervisor *self, enum reason why);
 
-/* Tells, with the last look, that RUN has changed from FROM for the reason WHY,
- * if that is told. COUNT processes are signalled. */
-void tell_change(const struct run *run, enum state from, enum reason why,
-                 size_t count);
+/* Tells, with the last look, that the run has changed from FROM for the reason
+ * WHY, if that is told. COUNT processes are signalled. */
+void tell_change(const struct supervisor *self, enum state from,
+                 enum reason why, size_t count);
 
 /* Tells that a silent command is running, if that is due at NOW. */
-void tell_heartbeat(struct run *run, int64_t now);
+void tell_heartbeat(struct supervisor *self, int64_t now);
 
 /* Print for --verbose, or as timeout(1) does: who is kept, the members of the
  * tree; that SIGNAL is sent; how the run ended. */
-void tell_kept(const struct run *run);
+void tell_kept(const struct supervisor *self);
 void tell_signal(const struct run *run, int signal);
 void tell_end(const struct run *run);

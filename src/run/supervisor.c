@@ -22,12 +22,12 @@
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
 static void
-pass_nice_on(struct run *run)
+pass_nice_on(struct supervisor *self)
 {
 	const int nice = getpriority(PRIO_PROCESS, 0);
 	int fd;
 
-	run->due[CLOCK_NICE] = NEVER;
+	self->due[CLOCK_NICE] = NEVER;
 	if (nice == 0) /* that of a new session */
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -36,14 +36,16 @@ pass_nice_on(struct run *run)
 	/* Without privilege, one process of the machine may do that in 100 ms:
 	 * proc_sched_autogroup_set_nice(), kernel/sched/autogroup.c. */
 	if (dprintf(fd, "%d", nice) == -1 && errno == EAGAIN)
-		run->due[CLOCK_NICE] =
+		self->due[CLOCK_NICE] =
 		    duration_now() + (100 + getpid() % 200) * MILLISECOND;
 	(void)close(fd);
 }
 
 int
-supervisor_start(struct run *run)
+supervisor_start(struct supervisor *self)
 {
+	struct run *const run = self->run;
+
 	run->supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	/* pkill -f with the command's words meets the front alone. The last
@@ -54,11 +56,12 @@ supervisor_start(struct run *run)
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	if (!run->target->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
-		pass_nice_on(run);
+		pass_nice_on(self);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1 || target_start(run) == -1)
 		return -1;
+	self->tree.target = self->tree.group = run->target->pid;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	look_note_streams(&run->facts->look, run->output.fds);
@@ -84,23 +87,24 @@ signal_front(const struct run *run, int signal)
  * has come to the front. The clocks stand still only where it began with
  * SIGTSTP: a command that stops otherwise, or wants a terminal, hangs. */
 static void
-follow_stop(struct run *run, bool is_new, int64_t now)
+follow_stop(struct supervisor *self, bool is_new, int64_t now)
 {
+	struct run *const run = self->run;
 	struct facts *const facts = run->facts;
 	const int stop =
-	    run->target->has_exited ? run->stop_order : run->target_stop;
+	    run->target->has_exited ? self->stop_order : self->target_stop;
 	const bool has_terminal =
 	    run->target->shares_group || run->output.terminal.is_keyboard;
-	const bool is_alive = run->state < STATE_STOPPING;
+	const bool is_alive = self->state < STATE_STOPPING;
 
 	if (stop == 0 || !is_alive ||
-	    (run->stop_order != SIGTSTP && (stop != SIGTSTP || !has_terminal)))
-		clocks_resume(run, now);
-	else if (run->paused_at == NEVER)
-		run->paused_at = now;
+	    (self->stop_order != SIGTSTP && (stop != SIGTSTP || !has_terminal)))
+		clocks_resume(self, now);
+	else if (self->paused_at == NEVER)
+		self->paused_at = now;
 
 	const bool is_stop = stop != 0 && supervisor_has_front(run) &&
-	                     (has_terminal || run->stop_order != 0);
+	                     (has_terminal || self->stop_order != 0);
 
 	if (is_stop == (facts->stop != 0) && !(is_stop && is_new))
 		return;
@@ -109,7 +113,7 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 		            is_stop ? SUPERVISOR_STOPPED : SUPERVISOR_NAME, 0,
 		            0, 0);
 	if (is_stop) {
-		facts->stop = ++run->stops * FRONT_STOP_STEP + (unsigned)stop;
+		facts->stop = ++self->stops * FRONT_STOP_STEP + (unsigned)stop;
 		signal_front(run, SIGCHLD);
 	} else {
 		facts->stop = 0; /* first: see stop_job(), front.c */
@@ -119,14 +123,16 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 }
 
 void
-supervisor_tell_phase(struct run *run, enum phase phase)
+supervisor_tell_phase(struct supervisor *self, enum phase phase)
 {
+	struct run *const run = self->run;
+
 	run->facts->phase = phase;
 	if (phase == PHASE_STOP && supervisor_has_front(run))
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	if (phase == PHASE_END) {
-		run->target_stop = run->stop_order = 0;
-		follow_stop(run, false, duration_now());
+		self->target_stop = self->stop_order = 0;
+		follow_stop(self, false, duration_now());
 	}
 	/* The end of a run that has nothing to release follows at once. */
 	if (phase != PHASE_END || !run->facts->is_released)
@@ -134,11 +140,12 @@ supervisor_tell_phase(struct run *run, enum phase phase)
 }
 
 static void
-follow_target(struct run *run, int64_t now)
+follow_target(struct supervisor *self, int64_t now)
 {
+	struct run *const run = self->run;
 	siginfo_t info;
 
-	while (!run->target->has_exited && run->state < STATE_KILLING &&
+	while (!run->target->has_exited && self->state < STATE_KILLING &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target->pid) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
@@ -146,124 +153,134 @@ follow_target(struct run *run, int64_t now)
 		/* Ctrl-Z, on a terminal of its own or not. */
 		if (is_stopped && info.si_status == SIGTSTP &&
 		    run->output.terminal.is_keyboard)
-			run->stop_order = SIGTSTP;
-		if (!is_stopped && run->target_stop != 0)
-			run->stop_order = 0;
-		run->target_stop = is_stopped ? info.si_status : 0;
-		follow_stop(run, is_stopped, now);
+			self->stop_order = SIGTSTP;
+		if (!is_stopped && self->target_stop != 0)
+			self->stop_order = 0;
+		self->target_stop = is_stopped ? info.si_status : 0;
+		follow_stop(self, is_stopped, now);
 	}
 }
 
 static void
-obey_stop(struct run *run, int signal, bool is_key, int64_t now)
+obey_stop(struct supervisor *self, int signal, bool is_key, int64_t now)
 {
-	if (run->state >= STATE_STOPPING)
+	struct run *const run = self->run;
+
+	if (self->state >= STATE_STOPPING)
 		return;
 	/* A SIGCONT that was before this one is not taken for a later one. */
-	follow_target(run, now);
-	if (run->stop_order != SIGTSTP)
-		run->stop_order = signal;
+	follow_target(self, now);
+	if (self->stop_order != SIGTSTP)
+		self->stop_order = signal;
 	/* A group that the target made in the caller's session is orphaned, as
 	 * its parent is in another session: so the kernel ignores a terminal's
 	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
 	if (!is_key)
-		tree_signal_target(&run->tree, signal);
-	else if (run->tree.group != run->callers_group &&
+		tree_signal_target(&self->tree, signal);
+	else if (self->tree.group != run->callers_group &&
 	         !target_is_in_job(run))
-		tree_signal_target(&run->tree, SIGSTOP);
-	follow_stop(run, false, now);
+		tree_signal_target(&self->tree, SIGSTOP);
+	follow_stop(self, false, now);
 }
 
 /* The caller's shell has continued the job. What that could not reach, and what
  * a stop was passed on to, is continued here. */
 static void
-obey_continue(struct run *run, int64_t now)
+obey_continue(struct supervisor *self, int64_t now)
 {
-	follow_target(run, now);
-	if (run->target_stop != 0 || !target_is_in_job(run) ||
-	    run->stop_order != 0) {
-		tree_signal_target(&run->tree, SIGCONT);
+	struct run *const run = self->run;
+
+	follow_target(self, now);
+	if (self->target_stop != 0 || !target_is_in_job(run) ||
+	    self->stop_order != 0) {
+		tree_signal_target(&self->tree, SIGCONT);
 		if (run->target->shares_group)
-			tree_signal_members(&run->tree, run->callers_group,
+			tree_signal_members(&self->tree, run->callers_group,
 			                    SIGCONT);
 	}
-	run->stop_order = 0;
-	follow_target(run, now);
-	follow_stop(run, false, now);
+	self->stop_order = 0;
+	follow_target(self, now);
+	follow_stop(self, false, now);
 }
 
 static void
-cancel(struct run *run, int signal)
+cancel(struct supervisor *self, int signal)
 {
-	if (run->facts->cancels == 0 || run->state == STATE_STOPPING) {
+	struct run *const run = self->run;
+
+	if (run->facts->cancels == 0 || self->state == STATE_STOPPING) {
 		tell_signal(run, signal);
-		(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
-	} else if (run->cancel_signal == 0) {
-		run->cancel_signal = signal; /* which the stop sends */
-	} else {                             /* when that has begun */
-		order_give(run, signal, false);
+		(void)tree_signal(&self->tree, signal, self->due[CLOCK_KILL]);
+	} else if (self->cancel_signal == 0) {
+		self->cancel_signal = signal; /* which the stop sends */
+	} else { /* when that has begun: CLOCK_ORPHANS wakes this process */
+		order_give(run->facts, signal, false);
 	}
 }
 
 /* As the server would get it alone; or as from timeout(1), with its group. */
 static void
-reload(struct run *run, int signal)
+reload(struct supervisor *self, int signal)
 {
-	run->was_reloaded = true;
+	struct run *const run = self->run;
+
+	self->was_reloaded = true;
 	tell_signal(run, signal);
-	if (run->options.passes_on)
-		tree_signal_target(&run->tree, signal);
-	else if (run->tree.target > 1)
-		(void)kill(run->tree.target, signal);
+	if (run->options->passes_on)
+		tree_signal_target(&self->tree, signal);
+	else if (self->tree.target > 1)
+		(void)kill(self->tree.target, signal);
 }
 
 static void
-obey(struct run *run, int signal, bool is_key, int64_t now)
+obey(struct supervisor *self, int signal, bool is_key, int64_t now)
 {
+	struct run *const run = self->run;
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options.alarm_is_timeout)
-		run->due[CLOCK_TIMEOUT] = now;
+	if (signal == SIGALRM && run->options->alarm_is_timeout)
+		self->due[CLOCK_TIMEOUT] = now;
 	else if ((bit & SIGNALS_OF_STOP) != 0)
-		obey_stop(run, signal, is_key, now);
+		obey_stop(self, signal, is_key, now);
 	else if (signal == SIGCONT)
-		obey_continue(run, now);
+		obey_continue(self, now);
 	else if (order_is_reload(run, signal))
-		reload(run, signal);
+		reload(self, signal);
 	else if ((bit & SIGNALS_TERMINATING) != 0)
-		cancel(run, signal);
+		cancel(self, signal);
 	else
-		tree_signal_target(&run->tree, signal);
+		tree_signal_target(&self->tree, signal);
 }
 
 /* The command has been silent for --idle-timeout. The front tells that again
  * after as much time, if this one comes in a pause. */
 static void
-judge_silence(struct run *run, int64_t now)
+judge_silence(struct supervisor *self, int64_t now)
 {
-	const int64_t tenth = run->options.idle_timeout / 10;
-	int64_t *const end = &run->due[CLOCK_IDLE];
+	struct run *const run = self->run;
+	const int64_t tenth = run->options->idle_timeout / 10;
+	int64_t *const end = &self->due[CLOCK_IDLE];
 
-	if (run->state != STATE_RUNNING || run->paused_at != NEVER)
+	if (self->state != STATE_RUNNING || self->paused_at != NEVER)
 		return;
-	if (!run->options.idle_unless_busy) {
+	if (!run->options->idle_unless_busy) {
 		*end = now;
 	} else if (*end == NEVER) {
-		run->activity.since = 0;
-		run->relayed = run->facts->output.relayed;
-		run->due[CLOCK_SAMPLE] = now;
+		self->activity.since = 0;
+		self->relayed = run->facts->output.relayed;
+		self->due[CLOCK_SAMPLE] = now;
 		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
 }
 
 /* A text of --until has come. Output puts off the end of its grace. */
 static void
-follow_output(struct run *run, int64_t now)
+follow_output(struct supervisor *self, int64_t now)
 {
-	const int64_t grace = run->options.until_grace;
-	const int64_t end = duration_add(run->heard, grace);
-	int64_t *const due = run->due;
+	const int64_t grace = self->run->options->until_grace;
+	const int64_t end = duration_add(self->heard, grace);
+	int64_t *const due = self->due;
 
 	if (due[CLOCK_UNTIL] == NEVER) {
 		due[CLOCK_UNTIL] = duration_add(now, grace);
@@ -277,127 +294,132 @@ follow_output(struct run *run, int64_t now)
 }
 
 static void
-take_orders(struct run *run, int64_t now)
+take_orders(struct supervisor *self, int64_t now)
 {
-	struct facts *const facts = run->facts;
+	struct facts *const facts = self->run->facts;
 
 	for (int is_key = 0; is_key <= 1; is_key++) {
 		uint64_t orders = order_take(facts, is_key);
 
 		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
 			if ((orders & 1) != 0)
-				obey(run, signal, is_key, now);
+				obey(self, signal, is_key, now);
 		}
 	}
-	run->heard = output_last_heard(&facts->output);
+	self->heard = output_last_heard(&facts->output);
 	if (facts->output.found != 0)
-		follow_output(run, now);
+		follow_output(self, now);
 	if (atomic_exchange(&facts->output.is_silent, false))
-		judge_silence(run, now);
+		judge_silence(self, now);
 }
 
 void
-supervisor_keep(struct run *run)
+supervisor_keep(struct supervisor *self)
 {
-	if (run->state != STATE_RUNNING || run->target->has_exited ||
-	    run->tree.keep == NULL || run->has_taken_over)
+	struct run *const run = self->run;
+
+	if (self->state != STATE_RUNNING || run->target->has_exited ||
+	    self->tree.keep == NULL || run->has_taken_over)
 		return;
-	tree_spare(&run->tree, run->tree.keep);
-	tell_kept(run);
+	tree_spare(&self->tree, self->tree.keep);
+	tell_kept(self);
 }
 
 void
-supervisor_reap(struct run *run, int64_t now)
+supervisor_reap(struct supervisor *self, int64_t now)
 {
+	struct run *const run = self->run;
 	struct target *const target = run->target;
 	siginfo_t end;
 
-	if (run->tree.target == 0 || target->has_exited ||
-	    wait_peek(run->tree.target, WEXITED | WNOWAIT, &end) <= 0) {
-		tree_reap(&run->tree);
+	if (self->tree.target == 0 || target->has_exited ||
+	    wait_peek(self->tree.target, WEXITED | WNOWAIT, &end) <= 0) {
+		tree_reap(&self->tree);
 		return;
 	}
-	target->exited_by_itself = run->state == STATE_RUNNING;
+	target->exited_by_itself = self->state == STATE_RUNNING;
 	target->dumped_core = end.si_code == CLD_DUMPED;
 	target->outcome.kind =
 	    end.si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
 	target->outcome.value = end.si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
-	run->tree.group = getpgid(run->tree.target);
-	supervisor_keep(run);
+	self->tree.group = getpgid(self->tree.target);
+	supervisor_keep(self);
 	target->has_exited = true;
 	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
-		run->tree.target = 0;
-	tree_reap(&run->tree);
-	run->target_stop = run->stop_order = 0;
-	follow_stop(run, false, now);
+		self->tree.target = 0;
+	tree_reap(&self->tree);
+	self->target_stop = self->stop_order = 0;
+	follow_stop(self, false, now);
 	terminal_give_back(&run->output.terminal, true);
 	/* A reload that has ended it was a cancel. */
-	if (run->was_reloaded && end.si_status == SIGHUP &&
-	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on) {
+	if (self->was_reloaded && end.si_status == SIGHUP &&
+	    target->outcome.kind == OUTCOME_SIGNAL &&
+	    !run->options->passes_on) {
 		run->facts->cancels++;
-		cancel(run, SIGHUP);
+		cancel(self, SIGHUP);
 	}
-	if (run->state == STATE_STOPPING)
-		clocks_bound_stop(run, now);
+	if (self->state == STATE_STOPPING)
+		clocks_bound_stop(self, now);
 }
 
 /* A process that was forked while the first signal was sent may have missed it.
  * When its parent dies, it comes to this process, mostly without a SIGCHLD. So
  * in a stop we look soon after each wake-up, and at intervals that grow. */
 static void
-look_for_orphans(struct run *run, int64_t now)
+look_for_orphans(struct supervisor *self, int64_t now)
 {
-	int64_t *const due = &run->due[CLOCK_ORPHANS];
-	const int64_t age = now - run->tree.signalled_at;
+	int64_t *const due = &self->due[CLOCK_ORPHANS];
+	const int64_t age = now - self->tree.signalled_at;
 
 	/* SIGKILL does not wait for a list of 2,000 busy children. */
-	if (now >= *due && now < run->due[CLOCK_KILL]) {
-		(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
+	if (now >= *due && now < self->due[CLOCK_KILL]) {
+		(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
 
 		const int64_t end = duration_now();
 
 		/* Looks take half of the time at most. */
-		run->next_look = end + (end - now) + ORPHANS_DELAY;
+		self->next_look = end + (end - now) + ORPHANS_DELAY;
 		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
 	} else if (*due > now + ORPHANS_DELAY) {
 		*due = now + ORPHANS_DELAY;
 	}
-	if (*due < run->next_look)
-		*due = run->next_look;
+	if (*due < self->next_look)
+		*due = self->next_look;
 }
 
 /* Looks whether survivors make progress, or a silent command does, which puts
  * CLOCK_IDLE off. */
 static void
-look_for_progress(struct run *run, int64_t now)
+look_for_progress(struct supervisor *self, int64_t now)
 {
-	struct activity *const activity = &run->activity;
+	struct run *const run = self->run;
+	struct activity *const activity = &self->activity;
 	const uint64_t relayed = run->facts->output.relayed;
-	const bool is_running = run->state == STATE_RUNNING;
-	int64_t *const sample = &run->due[CLOCK_SAMPLE];
-	int64_t *const end = &run->due[CLOCK_IDLE];
+	const bool is_running = self->state == STATE_RUNNING;
+	int64_t *const sample = &self->due[CLOCK_SAMPLE];
+	int64_t *const end = &self->due[CLOCK_IDLE];
 
-	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
+	if (self->state >= STATE_STOPPING || self->paused_at != NEVER ||
 	    now < *sample)
 		return;
-	tree_read(&run->tree, NEVER);
-	activity_sample(activity, &run->tree, now);
+	tree_read(&self->tree, NEVER);
+	activity_sample(activity, &self->tree, now);
 
 	/* A tick of the CPU time is 4 % of a sample. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
-	const bool is_progress = relayed != run->relayed ||
+	const bool is_progress = relayed != self->relayed ||
 	                         (is_long && activity_is_progress(activity));
 
-	run->relayed = relayed;
+	self->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);
 	if (is_progress) {
 		activity->since = 0;
 		*end = is_running
 		           ? NEVER
-		           : duration_add(now, run->options.idle_after_exit);
+		           : duration_add(now, run->options->idle_after_exit);
 	}
 	if (*sample > *end || *end == NEVER)
 		*sample = *end;
@@ -405,47 +427,50 @@ look_for_progress(struct run *run, int64_t now)
 
 /* Looks what has happened until NOW, and attends to clocks without a reason. */
 static void
-attend(struct run *run, int64_t now)
+attend(struct supervisor *self, int64_t now)
 {
-	supervisor_reap(run, now);
-	follow_target(run, now);
-	if (run->state == STATE_STOPPING)
-		look_for_orphans(run, now);
+	struct run *const run = self->run;
+
+	supervisor_reap(self, now);
+	follow_target(self, now);
+	if (self->state == STATE_STOPPING)
+		look_for_orphans(self, now);
 	/* Orphans come here: so "no child" proves that the tree is empty. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = tree_is_empty(&run->tree);
+		run->facts->tree_is_empty = tree_is_empty(&self->tree);
 	if (run->facts->tree_is_empty)
 		return;
-	look_for_progress(run, now);
-	if (now >= run->due[CLOCK_NICE])
-		pass_nice_on(run);
-	tell_heartbeat(run, now);
+	look_for_progress(self, now);
+	if (now >= self->due[CLOCK_NICE])
+		pass_nice_on(self);
+	tell_heartbeat(self, now);
 }
 
 int64_t
-supervisor_wait(struct run *run, int64_t until)
+supervisor_wait(struct supervisor *self, int64_t until)
 {
+	struct run *const run = self->run;
 	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
-		                { run->parent_fd, POLLIN, 0 },
-		                { run->reader_fd, 0, 0 } };
+		                { self->parent_fd, POLLIN, 0 },
+		                { self->reader_fd, 0, 0 } };
 	siginfo_t info;
 
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
 	/* Others may send signals for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
-		if (order_is_own_cancel(run, &info))
-			cancel(run, info.si_signo);
+		if (order_is_own_cancel(self, &info))
+			cancel(self, info.si_signo);
 	}
 
 	const int64_t now = duration_now();
 
-	run->front_is_lost = !supervisor_has_front(run);
+	self->front_is_lost = !supervisor_has_front(run);
 	/* Before the deaths: a key that ended the target cancels nothing. */
-	take_orders(run, now);
+	take_orders(self, now);
 	if (fds[1].revents != 0)
-		run->parent_fd = -1;
+		self->parent_fd = -1;
 	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
-		run->reader_fd = -1;
-	attend(run, now);
+		self->reader_fd = -1;
+	attend(self, now);
 	return now;
 }

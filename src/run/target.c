@@ -54,8 +54,8 @@ target_prepare(struct run *run)
 	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
 	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
-	    !run->output.has_pty && !run->options.setsid &&
-	    (terminal_share(&run->output.terminal) || run->options.foreground);
+	    !run->output.has_pty && !run->options->setsid &&
+	    (terminal_share(&run->output.terminal) || run->options->foreground);
 }
 
 /* After execvp(3) of COMMAND has failed with ENOENT: if COMMAND itself is
@@ -101,7 +101,7 @@ fail(const struct run *run, int status)
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		find_interpreter(run->options.command[0],
+		find_interpreter(run->options->command[0],
 		                 run->facts->interpreter,
 		                 sizeof(run->facts->interpreter));
 	run->facts->exec_error = why;
@@ -144,8 +144,9 @@ drop_early_stop(int signal)
 static _Noreturn void
 become_target(struct run *run)
 {
-	/* For the supervisor, whose memory this is, and for the front. */
-	run->target->pid = run->tree.target = run->tree.group = getpid();
+	/* Here, as the supervisor, which sleeps until the exec, may be killed.
+	 */
+	run->target->pid = getpid();
 	run->facts->tree_is_empty = false;
 	/* Armed first, since a supervisor that is dead sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
@@ -157,15 +158,15 @@ become_target(struct run *run)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
 	if (record_start(&run->record, run->cleanups,
-	                 run->options.cleanups.count,
+	                 run->options->cleanups.count,
 	                 duration_add(duration_of_clock(CLOCK_REALTIME),
-	                              run->options.timeout)) == -1) {
+	                              run->options->timeout)) == -1) {
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
-	if (run->options.no_stdin)
+	if (run->options->no_stdin)
 		(void)close(STDIN_FILENO);
-	if ((run->options.no_stdin && fds_fill_standard(0) == -1) ||
+	if ((run->options->no_stdin && fds_fill_standard(0) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
@@ -180,7 +181,7 @@ become_target(struct run *run)
 
 	adopt_pids(run->front);
 	(void)unsetenv(RUNID_VARIABLE);
-	if (run->options.keep != NULL)
+	if (run->options->keep != NULL)
 		(void)unsetenv(KEEP_VARIABLE);
 	while (environ[count] != NULL)
 		count++;
@@ -190,9 +191,9 @@ become_target(struct run *run)
 
 	memcpy(environment, environ, count * sizeof(*environment));
 	environment[count] = run->facts->id_variable;
-	environment[count + 1] = run->options.keep; /* or NULL */
+	environment[count + 1] = run->options->keep; /* or NULL */
 	environment[count + 2] = NULL;
-	execute(run->options.command, environment);
+	execute(run->options->command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
@@ -214,7 +215,7 @@ target_start(struct run *run)
 void
 target_tell_failure(const struct run *run)
 {
-	const char *const command = run->options.command[0];
+	const char *const command = run->options->command[0];
 	const char *const interpreter = run->facts->interpreter;
 	const int error = run->facts->exec_error;
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
@@ -224,7 +225,7 @@ target_tell_failure(const struct run *run)
 	const char *const why = strerror(error);
 	int64_t ns;
 
-	if (run->options.is_timeout)
+	if (run->options->is_timeout)
 		message("failed to run command '%s': %s", command, why);
 	else if (*interpreter != '\0')
 		message("cannot run '%s': the interpreter is missing: %s",

@@ -23,7 +23,7 @@ is_until(enum reason why)
 static enum telling
 telling_of(const struct run *run, enum reason why)
 {
-	const struct options *const options = &run->options;
+	const struct options *const options = run->options;
 	const enum telling telling = reasons[why].telling;
 
 	if (options->is_timeout && why == REASON_LAST_BOUND)
@@ -40,47 +40,49 @@ static bool
 has_look(const struct run *run, enum reason why)
 {
 	return telling_of(run, why) >= TELL_NAMES &&
-	       (!run->options.quiet || run->options.report != NULL);
+	       (!run->options->quiet || run->options->report != NULL);
 }
 
 size_t
-tell_look(struct run *run, enum reason why)
+tell_look(struct supervisor *self, enum reason why)
 {
+	struct run *const run = self->run;
 	const int64_t until = duration_now() + LOOK_BOUND;
 	struct look *const look = &run->facts->look;
 
 	if (!has_look(run, why))
 		return 0;
 	/* Half of the time is for what the reading has found. */
-	tree_read(&run->tree, until - LOOK_BOUND / 2);
-	look_glance(look, &run->tree, until);
+	tree_read(&self->tree, until - LOOK_BOUND / 2);
+	look_glance(look, &self->tree, until);
 	if (reasons[why].telling != TELL_TREE)
-		return run->tree.count;
+		return self->tree.count;
 	look->tells_holders = run->target->exited_by_itself;
 	look->target = run->target->pid;
-	look->stop_signal = run->target_stop;
-	supervisor_tell_phase(run, PHASE_LOOK);
+	look->stop_signal = self->target_stop;
+	supervisor_tell_phase(self, PHASE_LOOK);
 	look_take(look, until);
-	supervisor_tell_phase(run, PHASE_STOP);
+	supervisor_tell_phase(self, PHASE_STOP);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
-	return run->tree.count;
+	return self->tree.count;
 }
 
 void
 tell_signal(const struct run *run, int signal)
 {
-	if (run->options.is_timeout && run->options.verbose)
+	if (run->options->is_timeout && run->options->verbose)
 		message("sending signal %s to command '%s'",
 		        signal == 0 ? "0" : signal_name(signal) + strlen("SIG"),
-		        run->options.command[0]);
+		        run->options->command[0]);
 }
 
 static void
-add_count(struct strbuf *line, const struct run *run, enum reason why,
+add_count(struct strbuf *line, const struct supervisor *self, enum reason why,
           size_t count)
 {
-	const bool is_partial = run->tree.is_partial;
+	const struct run *const run = self->run;
+	const bool is_partial = self->tree.is_partial;
 
 	if (procfs_self() == 0 && run->target->pid != 0)
 		strbuf_addf(line,
@@ -115,21 +117,22 @@ add_sender(struct strbuf *line, const struct sender *by)
 
 /* " after 30m" */
 static void
-add_time(struct strbuf *line, const struct run *run, enum reason why)
+add_time(struct strbuf *line, const struct supervisor *self, enum reason why)
 {
+	const struct run *const run = self->run;
 	const struct reason_row *const row = &reasons[why];
 	const int64_t now = duration_now();
-	const bool is_last = is_until(why) && now >= run->due[CLOCK_UNTIL_MAX];
+	const bool is_last = is_until(why) && now >= self->due[CLOCK_UNTIL_MAX];
 	const bool is_early =
-	    is_until(why) && !is_last && now < run->due[CLOCK_UNTIL];
+	    is_until(why) && !is_last && now < self->due[CLOCK_UNTIL];
 	char text[DURATION_TEXT_SIZE];
 	int64_t time;
 
-	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
+	memcpy(&time, (const char *)run->options + row->time, sizeof(time));
 	if (is_last)
 		time *= UNTIL_GRACES;
 	if (is_early)
-		time = run->options.timeout;
+		time = run->options->timeout;
 	strbuf_addf(line, "%s%s",
 	            is_early ? " before the timeout of " : row->preposition,
 	            duration_format(time, text));
@@ -137,8 +140,9 @@ add_time(struct strbuf *line, const struct run *run, enum reason why)
 
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
 static void
-print(const struct run *run, enum reason why, size_t count)
+print(const struct supervisor *self, enum reason why, size_t count)
 {
+	const struct run *const run = self->run;
 	const struct reason_row *const row = &reasons[why];
 	const enum state next = row->next;
 	const struct output_facts *const output = &run->facts->output;
@@ -147,7 +151,7 @@ print(const struct run *run, enum reason why, size_t count)
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
 	if (row->time != 0)
-		add_time(&lines, run, why);
+		add_time(&lines, self, why);
 	if (why == REASON_TIMEOUT && output->found != 0 &&
 	    !run->target->exited_by_itself) {
 		char after[DURATION_TEXT_SIZE];
@@ -165,10 +169,10 @@ print(const struct run *run, enum reason why, size_t count)
 	                    : run->has_taken_over && run->had_children
 	                        ? "left what may be of the run: "
 	                        : "could not kill ");
-	add_count(&lines, run, why, count);
+	add_count(&lines, self, why, count);
 	if (next == STATE_STOPPING && why != REASON_CANCELLED)
 		strbuf_addf(&lines, " with %s",
-		            signal_name(run->options.signal));
+		            signal_name(run->options->signal));
 	if (why == REASON_SURVIVORS_IDLE || why == REASON_SURVIVORS_BUSY)
 		strbuf_addf(&lines, " (--keep=NAME or --survivors=leave lets "
 		                    "them live)");
@@ -181,38 +185,40 @@ print(const struct run *run, enum reason why, size_t count)
 }
 
 void
-tell_change(const struct run *run, enum state from, enum reason why,
+tell_change(const struct supervisor *self, enum state from, enum reason why,
             size_t count)
 {
+	const struct run *const run = self->run;
 	static const char *const states[] = {
 		[STATE_RUNNING] = "running",   [STATE_LINGERING] = "lingering",
 		[STATE_STOPPING] = "stopping", [STATE_KILLING] = "killing",
 		[STATE_DONE] = "done",
 	};
 
-	if (run->options.verbose && !run->options.is_timeout) {
+	if (run->options->verbose && !run->options->is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 
-		message("%s -> %s: %s%s%s", states[from], states[run->state],
+		message("%s -> %s: %s%s%s", states[from], states[self->state],
 		        reasons[why].words, by_signal ? " by " : "",
-		        by_signal ? signal_name(run->cancel_signal) : "");
+		        by_signal ? signal_name(self->cancel_signal) : "");
 	}
-	if (!run->options.quiet && telling_of(run, why) != TELL_NOTHING)
-		print(run, why, count);
+	if (!run->options->quiet && telling_of(run, why) != TELL_NOTHING)
+		print(self, why, count);
 }
 
 void
-tell_kept(const struct run *run)
+tell_kept(const struct supervisor *self)
 {
+	const struct run *const run = self->run;
 	struct strbuf line = { .grows = true };
 
-	if (!run->options.verbose || run->options.is_timeout ||
-	    run->tree.count == 0)
+	if (!run->options->verbose || run->options->is_timeout ||
+	    self->tree.count == 0)
 		return;
-	for (size_t i = 0; i < run->tree.count; i++) {
+	for (size_t i = 0; i < self->tree.count; i++) {
 		strbuf_addf(&line, "%s %d ", i == 0 ? "" : ",",
-		            run->tree.members[i].pid);
-		cmdline_add(&line, run->tree.members[i].pid, 0);
+		            self->tree.members[i].pid);
+		cmdline_add(&line, self->tree.members[i].pid, 0);
 	}
 	message("--keep: kept%s", line.text);
 	free(line.text);
@@ -227,19 +233,20 @@ format_seconds(int64_t ns, char text[DURATION_TEXT_SIZE])
 }
 
 void
-tell_heartbeat(struct run *run, int64_t now)
+tell_heartbeat(struct supervisor *self, int64_t now)
 {
-	const struct options *const options = &run->options;
-	const int64_t end = run->due[CLOCK_TIMEOUT];
-	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
+	struct run *const run = self->run;
+	const struct options *const options = run->options;
+	const int64_t end = self->due[CLOCK_TIMEOUT];
+	int64_t *const due = &self->due[CLOCK_HEARTBEAT];
 	char time[DURATION_TEXT_SIZE];
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 
-	if (now < *due || run->paused_at != NEVER)
+	if (now < *due || self->paused_at != NEVER)
 		return;
 
-	*due = duration_add(run->heard, options->heartbeat);
+	*due = duration_add(self->heard, options->heartbeat);
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);
@@ -249,10 +256,10 @@ tell_heartbeat(struct run *run, int64_t now)
 	if (end != NEVER && end > now)
 		strbuf_addf(&line, ", %s left",
 		            format_seconds(end - now, time));
-	tree_read(&run->tree, NEVER);
-	if (!run->tree.is_partial)
-		strbuf_addf(&line, ", %zu process%s", run->tree.count,
-		            run->tree.count == 1 ? "" : "es");
+	tree_read(&self->tree, NEVER);
+	if (!self->tree.is_partial)
+		strbuf_addf(&line, ", %zu process%s", self->tree.count,
+		            self->tree.count == 1 ? "" : "es");
 	message("%s", text);
 }
 
@@ -264,9 +271,9 @@ tell_end(const struct run *run)
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 
-	if (run->options.is_timeout && run->target->dumped_core)
+	if (run->options->is_timeout && run->target->dumped_core)
 		message("the monitored command dumped core");
-	if (!run->options.verbose || run->options.is_timeout ||
+	if (!run->options->verbose || run->options->is_timeout ||
 	    facts->output.started == 0)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "

@@ -80,27 +80,34 @@ static const struct {
 	{ STATE_DONE, ALL_DUE | EMPTY | FRONT_LOST, REASON_NONE },
 };
 
-/* The facts of the run that is looked at. */
+/* Of the run that is looked at. */
 static struct facts shared;
+static struct options options;
+static struct run run = {
+	.options = &options,
+	.facts = &shared,
+	.target = &shared.target,
+};
 
-static struct run
-run_with(enum state state, unsigned facts)
+static struct supervisor
+supervisor_with(enum state state, unsigned facts)
 {
-	struct run run = {
-		.facts = &shared,
-		.target = &shared.target,
+	struct supervisor self = {
+		.run = &run,
 		.state = state,
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
-		.options.survivors =
-		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
 		.front_is_lost = (facts & FRONT_LOST) != 0,
-		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
-		.options.until_grace = 30 * SECOND,
 		.heard = NOW - SECOND / 2,
 		.cancel_signal = 15,
 	};
 
+	options = (struct options){
+		.survivors =
+		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
+		.die_with_parent = true,
+		.until_grace = 30 * SECOND,
+	};
 	shared = (struct facts){
 		.target = { .has_exited = (facts & EXITED) != 0,
 		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
@@ -111,18 +118,19 @@ run_with(enum state state, unsigned facts)
 		           2 * ((facts & CANCELLED_TWICE) != 0),
 	};
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
-		run.due[i] = (facts & 1U << i) != 0 ? DUE : NEVER;
-	return run;
+		self.due[i] = (facts & 1U << i) != 0 ? DUE : NEVER;
+	return self;
 }
 
 static void
 check_decisions(void)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct run run = run_with(rows[i].state, rows[i].facts);
-		const enum reason why = decide(&run, NOW);
+		const struct supervisor self =
+		    supervisor_with(rows[i].state, rows[i].facts);
+		const enum reason why = decide(&self, NOW);
 		/* A run never asks to be woken in a state for nothing. */
-		const int64_t next = next_due(&run);
+		const int64_t next = next_due(&self);
 
 		char name[100];
 
@@ -136,29 +144,29 @@ check_decisions(void)
 static void
 check_clocks(void)
 {
-	struct run run = run_with(STATE_RUNNING, ALL_DUE);
+	struct supervisor self = supervisor_with(STATE_RUNNING, ALL_DUE);
 
-	CHECK(next_due(&run) == DUE, "next");
-	run.paused_at = DUE;
-	clocks_resume(&run, NOW);
-	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "a bound is put off");
-	clocks_resume(&run, NOW + SECOND);
-	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "once");
+	CHECK(next_due(&self) == DUE, "next");
+	self.paused_at = DUE;
+	clocks_resume(&self, NOW);
+	CHECK(self.due[CLOCK_TIMEOUT] == NOW, "a bound is put off");
+	clocks_resume(&self, NOW + SECOND);
+	CHECK(self.due[CLOCK_TIMEOUT] == NOW, "once");
 
-	run = run_with(STATE_LINGERING, ALL_DUE | PAUSED);
-	CHECK(next_due(&run) == NEVER, "nothing ticks in a pause");
+	self = supervisor_with(STATE_LINGERING, ALL_DUE | PAUSED);
+	CHECK(next_due(&self) == NEVER, "nothing ticks in a pause");
 
-	run = run_with(STATE_STOPPING, NOTHING);
-	run.options.kill_after = NEVER;
-	clocks_bound_stop(&run, NOW);
-	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
-	run.options.orphans_grace = 5 * SECOND;
-	run.target->has_exited = true;
-	clocks_bound_stop(&run, NOW);
-	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
-	run.due[CLOCK_KILL] = DUE;
-	clocks_bound_stop(&run, NOW);
-	CHECK(run.due[CLOCK_KILL] == DUE, "never later");
+	self = supervisor_with(STATE_STOPPING, NOTHING);
+	options.kill_after = NEVER;
+	clocks_bound_stop(&self, NOW);
+	CHECK(self.due[CLOCK_KILL] == NEVER, "-k never");
+	options.orphans_grace = 5 * SECOND;
+	shared.target.has_exited = true;
+	clocks_bound_stop(&self, NOW);
+	CHECK(self.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
+	self.due[CLOCK_KILL] = DUE;
+	clocks_bound_stop(&self, NOW);
+	CHECK(self.due[CLOCK_KILL] == DUE, "never later");
 }
 
 int
@@ -167,8 +175,7 @@ main(void)
 	check_decisions();
 	check_clocks();
 
-	const struct run run = run_with(STATE_DONE, NOTHING);
-
+	(void)supervisor_with(STATE_DONE, NOTHING);
 	shared.reason = REASON_SUPERVISOR_LOST;
 	shared.target.outcome.kind = OUTCOME_UNKNOWN;
 	CHECK(run_outcome(&run).value == 125, "nobody knows the status");
