@@ -49,13 +49,13 @@ static void take_over(struct run *run);
 
 #define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
 
-/* For the time when nothing is started or locked: reports that, with the words
- * WHY where there are no others. */
+/* For the time when nothing is started or locked: reports that, in the words of
+ * the last message. */
 static _Noreturn void
-refuse(struct run *run, const char *why)
+refuse(struct run *run)
 {
-	if (run->report.path != NULL && run->facts->refusal == NULL)
-		run->facts->refusal = why;
+	if (run->report.path != NULL)
+		run->facts->refusal = message_last();
 	report_write(run);
 	_exit(STATUS_FAILED);
 }
@@ -64,7 +64,7 @@ static _Noreturn void
 die(struct run *run, const char *what)
 {
 	message("%s: %s", what, strerror(errno));
-	refuse(run, what);
+	refuse(run);
 }
 
 /* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
@@ -116,8 +116,7 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
-	if (fds_fill_standard(O_CLOEXEC) == -1 ||
-	    (options.no_stdin && access("/dev/null", R_OK) == -1))
+	if (fds_fill_standard(O_CLOEXEC) == -1)
 		die(&run, "cannot open /dev/null");
 	if (procfs_start() == -1)
 		die(&run, "cannot open /proc");
@@ -177,7 +176,7 @@ open_parent(struct run *run, pid_t parent)
 	if (parent == 0) { /* as in "docker exec" */
 		message("--die-with-parent: the caller is in another PID "
 		        "namespace, and cannot be watched");
-		refuse(run, "--die-with-parent");
+		refuse(run);
 	}
 	if (fd == -1 && errno != ESRCH)
 		die(run, "--die-with-parent: cannot watch the caller");
@@ -213,12 +212,14 @@ prepare(struct run *run)
 	if (run->options->report != NULL &&
 	    report_open(&run->report, run->options->report) == -1)
 		_exit(STATUS_FAILED);
+	if (run->options->no_stdin && access("/dev/null", R_OK) == -1)
+		die(run, "cannot open /dev/null");
 	if (run->options->die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
 	if (resources_prepare(run) == -1)
-		refuse(run, "the run cannot be put on record");
+		refuse(run);
 	if (output_setup(&run->output, run->options) == -1)
-		refuse(run, "the output cannot be set up");
+		refuse(run);
 	target_prepare(run);
 
 	run->signal_fd = signals_open();
@@ -336,6 +337,7 @@ kill_tree(struct supervisor *self)
 		/* Their orphans come here, too: so only what is proven to be of
 		 * the run is killed. */
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
+		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);

@@ -394,7 +394,7 @@ daemon() {
 		sleep 1000 &
 		echo $! >$0.child
 		exec -a /opt/$0 sleep 1000' "$1" </dev/null >/dev/null 2>&1 &)
-	until [ -s "$1.child" ]; do pause 0.02; done
+	until [ -s "$1.pid" ] && grep -qs "^/opt/$1" "/proc/$(<"$1.pid")/cmdline"; do pause 0.02; done
 }
 export -f daemon
 

@@ -197,6 +197,7 @@ is_taken() {
 	hold "${container[@]}" "$WDRUN" --lock=lock act any ready live
 	gives 75 complete "${container[@]}" "$WDRUN" --lock=lock touch ran
 	is_busy 75
+	has_message 'is held by PID 1 of a run that is not seen here'
 	kill -KILL "$holder"
 	await_holder
 	wait_until nobody_is_left

@@ -202,20 +202,23 @@ reaches() {
 	nobody_is_left
 }
 
-@test "--keep lets a daemon and its descendants live after an exit, a timeout, a cancel, and SIGKILL of a watcher" {
+@test "--keep lets a daemon and its descendants live after an exit, a stop, a cancel, and SIGKILL of a watcher" {
 	for how in setsid nohup; do
 		both="daemon kept $how; daemon other $how"
 		gives 3 complete "$WDRUN" --keep=kept --idle-after-exit=100ms bash -c "$both; exit 3"
 		one_is_kept
 		has_message '(--keep=NAME or --survivors=leave lets them live)'
 
-		gives 124 late complete "$WDRUN" -t LIMIT -k 100ms --keep=kept bash -c "$both
-			echo ready 1; exec escape stubborn"
+		gives 0 complete "$WDRUN" -u ready --until-grace=0 -k 100ms --keep=kept bash -c "$both
+			exec escape stubborn"
 		one_is_kept
 
-		start_run "$WDRUN" --keep=kept -k 100ms bash -c "$both; exec escape stubborn"
-		ended_by TERM 143
-		one_is_kept
+		for words in 100ms "20 $WDRUN -k 100ms"; do
+			read -ra words <<<"$words"
+			start_run "$WDRUN" --keep=kept -k "${words[@]}" bash -c "$both; exec escape stubborn"
+			ended_by TERM 143
+			one_is_kept
+		done
 
 		start_run "$WDRUN" --keep=kept bash -c "$both; exec escape stubborn"
 		kill -KILL "$front"

@@ -51,7 +51,7 @@ reports_to() {
 	ends 139 '.outcome == "killed" and .status == 139 and .signal == "SIGSEGV" and
 		.target.status == null and .target.signal == "SIGSEGV"' sh -c 'kill -SEGV $$'
 	ends 127 '.outcome == "not executed" and .status == 127 and .reason_code == "exec" and
-		.reason == "No such file or directory"' ./absent
+		.reason == "cannot run \u0027./absent\u0027: No such file or directory"' ./absent
 
 	name=$'a "name"\nof \\ two\tlines \e[1m\xff\xfe \xc3\xa4'
 	XDG_STATE_HOME=$PWD/state ends 0 '.command[1:3] == ["\ufffd\"\u0001", ""] and
@@ -117,15 +117,14 @@ reports_to() {
 	grep -qxF "wdrun: --lock: $(jq -r .reason last)" err
 }
 
-# refused OPTION...: nothing is run, with 125, and that is the report. Sets reason.
+# refused OPTION...: nothing is run, with 125, and the report has the message.
 refused() {
 	rm -f last
 	echo old >report
 	gives 125 complete env "${as[@]}" "$WDRUN" --report=report "$@" touch ran
 	[ ! -e ran ]
-	says '.outcome == "not executed" and .reason_code == "exec" and .status == 125 and
-		(.reason | length > 15)'
-	reason=$(jq -r .reason last)
+	says '.outcome == "not executed" and .reason_code == "exec" and .status == 125'
+	grep -qxF "wdrun: $(jq -r .reason last)" err
 }
 
 # bats test_tags=slow
@@ -135,14 +134,12 @@ refused() {
 	ln -s nothing link
 	for lock in text link no/such/lock; do
 		refused --lock="$lock"
-		grep -qF -- "$reason" err
 	done
 	refused --registry=text --name=a
 	refused --tee=/no/such/copy
 	need_unshare --pid
 	as=(unshare --pid)
 	refused -t 9
-	grep -qF -- "$reason" err
 }
 
 # bats test_tags=slow

@@ -1,7 +1,6 @@
 /* Inherited descriptors, waits for them, and writes that are complete. */
 #include "base/fds.h"
 
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -82,36 +81,17 @@ fds_sink(int fd)
 	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
-/* How many bytes FD, a pipe, takes of one write(2) before those of any other
- * writer: PIPE_BUF (pipe(7)). An empty one takes as much as fits, as the kernel
- * holds its lock meanwhile; a quarter leaves room for three other writers that
- * have found it empty, too. That saves the reader three wake-ups of four. */
+/* How many of the LEFT bytes at TEXT one write takes. Into a pipe those are
+ * whole lines, in PIPE_BUF bytes: so no other writer gets into them (pipe(7)).
+ * A line that is longer, or its begin, is a write of its own. */
 static size_t
-whole_size(int fd)
+next_size(enum sink sink, const char *text, size_t left)
 {
-	int held = 0;
-	const int quarter = ioctl(fd, FIONREAD, &held) == 0 && held == 0
-	                        ? fcntl(fd, F_GETPIPE_SZ) / 4
-	                        : 0;
-
-	return quarter > PIPE_BUF ? (size_t)quarter : PIPE_BUF;
-}
-
-/* How many of the LEFT bytes at TEXT one write to FD takes. Into a pipe those
- * are whole lines: so no other writer gets into them. What is longer, and the
- * begin of a line, is a write of its own. */
-static size_t
-next_size(int fd, enum sink sink, const char *text, size_t left)
-{
+	const size_t size = left < PIPE_BUF ? left : PIPE_BUF;
 	const char *end;
-	size_t size = PIPE_BUF;
 
 	if (sink == SINK_PLAIN || sink == SINK_SOCKET)
 		return left;
-	if (sink == SINK_LINES && left > PIPE_BUF)
-		size = whole_size(fd);
-	if (size > left)
-		size = left;
 	end = memrchr(text, '\n', size);
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
 	 * unless another process fills it first. */
@@ -130,7 +110,7 @@ fds_write_part(int fd, struct part *part, enum sink sink)
 	while (part->written < part->size) {
 		const char *const text = part->text + part->written;
 		const size_t size =
-		    next_size(fd, sink, text, part->size - part->written);
+		    next_size(sink, text, part->size - part->written);
 
 		/* O_NONBLOCK would affect all who share FD's description. */
 		if (sink == SINK_POLLED && poll(&room, 1, 0) == 0)

@@ -17,6 +17,7 @@
 
 static struct message_facts of_one_process;
 static struct message_facts *facts = &of_one_process;
+static char last[LINE_SIZE]; /* of message() */
 
 void
 message_share(struct message_facts *shared)
@@ -90,8 +91,7 @@ void
 message(const char *format, ...)
 {
 	const int saved = errno;
-	char bytes[LINE_SIZE];
-	struct strbuf line = { .text = bytes, .size = sizeof(bytes) };
+	struct strbuf line = { .text = last, .size = sizeof(last) };
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -99,6 +99,12 @@ message(const char *format, ...)
 	va_end(arguments);
 	message_lines(&line);
 	errno = saved;
+}
+
+const char *
+message_last(void)
+{
+	return last;
 }
 
 int

@@ -21,6 +21,9 @@ void message_share(struct message_facts *facts);
  * 200 ms, the message is lost, and the run goes on. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
+/* Returns the text of the last message() of this process. */
+const char *message_last(void);
+
 /* Like message(), for several LINES, each with a null byte at its end. */
 void message_lines(struct strbuf *lines);
 

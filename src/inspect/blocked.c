@@ -146,17 +146,23 @@ say_futex(struct scene *scene)
 	const struct thread *const thread = &scene->thread;
 	const bool is_own = (thread->args[1] & FUTEX_OWN) != 0;
 	const bool has_limit = thread->args[3] != 0;
+	const bool is_alone = is_own && scene->threads <= 1 && !has_limit;
 
-	if (thread->number == -1)
+	if (thread->number == -1) {
 		say(scene, " (futex)");
-	else if (is_own && scene->threads <= 1 && !has_limit)
+	} else if (is_alone && thread->handles_sigchld) {
+		/* fish(1) lets the handler of SIGCHLD release it. */
+		say(scene, " (futex), or for ");
+		say_children(scene, -1, "a signal");
+	} else if (is_alone) {
 		say(scene, " that no other thread can release (futex)");
-	else
+	} else {
 		say(scene,
 		    has_limit ? ", %s or a timeout (futex)" : ", or %s (futex)",
 		    is_own               ? "another thread"
 		    : scene->threads > 1 ? "another thread or process"
 		                         : "another process");
+	}
 }
 
 /* The kernel stops all of a background job that wants its terminal. */
@@ -181,15 +187,9 @@ say_signals(struct scene *scene)
 	const char *const words =
 	    scene->polled_count == 0 ? "a signal" : "events";
 	const long number = scene->thread.number;
-	char text[FILE_SIZE];
 
-	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
-
-	const uint64_t caught =
-	    strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
-
-	if ((caught >> (SIGCHLD - 1) & 1) != 0 &&
-	    number != SYS_rt_sigtimedwait && number != CALL_SIGTIMEDWAIT64)
+	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
+	    number != CALL_SIGTIMEDWAIT64)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
@@ -452,7 +452,6 @@ set_wait(struct thread *thread, long number, enum wait wait)
 void
 thread_parse(struct thread *thread)
 {
-	uint64_t *const args = thread->args;
 	char *at = thread->call;
 
 	thread->number = NO_CALL;
@@ -460,7 +459,7 @@ thread_parse(struct thread *thread)
 		const long number = strtol(at, &at, 10);
 
 		for (size_t i = 0; i < ARGS; i++)
-			args[i] = strtoull(at, &at, 16);
+			thread->args[i] = strtoull(at, &at, 16);
 		/* Where the stack is, a process of another width tells. */
 		if ((strtoull(at, NULL, 16) > UINT32_MAX) ==
 		    (ULONG_MAX > UINT32_MAX))
@@ -492,6 +491,7 @@ read_thread(struct look *look, struct thread *thread)
 	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
+	thread->handles_sigchld = (stat.caught >> (SIGCHLD - 1) & 1) != 0;
 	(void)procfs_read(thread->id, "wchan", thread->function,
 	                  sizeof(thread->function));
 	/* If the thread is not blocked, or may not be inspected. */

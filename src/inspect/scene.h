@@ -53,7 +53,8 @@ enum wait {
 
 struct thread {
 	pid_t id;
-	char state;        /* proc(5) */
+	char state; /* proc(5) */
+	bool handles_sigchld;
 	char call[256];    /* /proc/ID/syscall; "": not readable */
 	char function[64]; /* of the kernel, from wchan; "": not known */
 	enum wait rank;

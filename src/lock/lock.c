@@ -342,7 +342,14 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 		                  "wdrun has inherited");
 		return;
 	}
-	strbuf_addf(line, "PID %d (", lock->holder);
+	strbuf_addf(line, "PID %d ", lock->holder);
+	/* A marked PID is a run's, perhaps one of another PID namespace. */
+	if (lock->file.is_marked &&
+	    !procfs_bears(lock->holder, program_invocation_short_name)) {
+		strbuf_addf(line, "of a run that is not seen here");
+		return;
+	}
+	strbuf_addf(line, "(");
 	cmdline_add(line, lock->holder, COMMAND_WIDTH);
 	strbuf_addf(line, ")");
 }
@@ -374,7 +381,10 @@ made_at(int directory_fd, const char *name, uint64_t *inode)
 	    (birth.mask & HAS_BIRTH) != 0)
 		return ns_of(birth.birth_seconds, birth.birth_nanoseconds);
 	*inode = file.st_ino;
-	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+	/* Some file systems keep whole seconds: it was made in that second. */
+	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
+	                                      ? SECOND - 1
+	                                      : file.st_ctim.tv_nsec);
 }
 
 /* Returns the byte of the file NAME for TIME. */

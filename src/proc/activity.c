@@ -16,8 +16,8 @@
 struct thread {
 	pid_t id;
 	uint64_t bytes;
-	int64_t waited;
-	bool runs; /* or could, if it had a processor */
+	int64_t ready; /* for how long it had a processor, or waited for one */
+	bool runs;     /* it does now; only where READY is not known */
 };
 
 /* A list of threads, in the order of the tree. */
@@ -43,7 +43,8 @@ read_thread(pid_t pid, pid_t id)
 	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
 	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
 	if (procfs_read(pid, path, text, sizeof(text)) > 0)
-		thread.waited = strtoll(procfs_value(text, " "), NULL, 10);
+		thread.ready = strtoll(text, NULL, 10) +
+		               strtoll(procfs_value(text, " "), NULL, 10);
 	else /* without CONFIG_SCHED_INFO */
 		thread.runs =
 		    procstat_read_status(id, &stat) == 0 && stat.state == 'R';
@@ -62,14 +63,18 @@ compare(struct activity *activity, const struct sample *old,
 
 	const struct thread *const before = &old->threads[i];
 
+	const int64_t span = now - activity->last;
+	const int64_t ready = thread->ready - before->ready;
+
 	/* Less than before: the ID has got another thread. */
-	if (i == old->count || thread->bytes < before->bytes ||
-	    thread->waited < before->waited)
+	if (i == old->count || thread->bytes < before->bytes || ready < 0)
 		return;
 	activity->bytes += thread->bytes - before->bytes;
-	activity->work += thread->waited - before->waited;
+	/* One that sleeps, and ticks, waits at each tick on a busy machine. */
+	if (ready >= span / 2)
+		activity->work += ready;
 	if (thread->runs && before->runs)
-		activity->work += now - activity->last;
+		activity->work += span;
 }
 
 void

@@ -8,14 +8,15 @@ struct tree;
 /*
  * How much the processes of a tree do. Programs that wait for an answer that
  * does not come still tick: so it is progress only at a rate of 2 % of a
- * processor, used or waited for, or 1 KiB read or written a second.
+ * processor, or 1 KiB read or written a second; or where a thread could run for
+ * half of the time, though it waits for a processor.
  */
 struct activity {
 	int64_t since; /* the first sample; 0: there is none */
 	int64_t last;  /* the last one */
 	int64_t cpu;   /* CPU time of the tree in that */
 	/* Since the first: CPU time; and of the threads that were alive at two
-	 * samples in a row the waits for a processor, and the I/O. */
+	 * samples in a row the I/O, and the time of those that could run. */
 	int64_t work;
 	uint64_t bytes;
 };

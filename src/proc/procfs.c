@@ -216,6 +216,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
 	stat->user = (uid_t)number_of(text, "\nUid:\t");
 	stat->memory = (int64_t)number_of(text, "\nVmRSS:\t");
+	stat->caught = strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;

@@ -73,8 +73,9 @@ struct procstat {
 	 * not of "status", "comm", "task" or "children". */
 	bool is_in_exec;
 	pid_t parent;
-	uid_t user;     /* the real user ID */
-	int64_t memory; /* KiB that are in memory */
+	uid_t user;      /* the real user ID */
+	uint64_t caught; /* a bit for each signal that has a handler */
+	int64_t memory;  /* KiB that are in memory */
 
 	/* Only from procstat_read(): */
 	pid_t session;

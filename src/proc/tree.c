@@ -255,26 +255,6 @@ begin_walk(struct tree *tree, int signal)
 	return dir != -1;
 }
 
-void
-tree_spare(struct tree *tree, const char *names)
-{
-	(void)begin_walk(tree, 0);
-	tree->members = listed;
-	tree->count = 0;
-	while (walk.pending_count > 0) {
-		const struct member child = pending[--walk.pending_count];
-
-		/* In the /proc of another PID namespace, no child is known. */
-		if (child.pid == tree->target ||
-		    (names != NULL &&
-		     (!tree->is_ours || !procfs_bears(child.pid, names))))
-			continue;
-		add(spared, child.pid);
-		tree->spares = true;
-		listed[tree->count++] = child;
-	}
-}
-
 bool
 tree_is_empty(struct tree *tree)
 {
@@ -411,6 +391,46 @@ void
 tree_read(struct tree *tree, int64_t until)
 {
 	(void)walk_tree(tree, 0, until);
+}
+
+/* Whether PROCESS, behind BEFORE in the list, has come to the supervisor of a
+ * run within this one: so it is not the command there, the eldest child of that
+ * supervisor, which leads no session. */
+static bool
+is_inner_orphan(const struct member *process, pid_t before)
+{
+	struct procstat stat;
+
+	return procfs_is_supervisor(process->parent) &&
+	       (process->parent != before ||
+	        (procstat_read(process->pid, &stat) == 0 &&
+	         stat.session == process->pid));
+}
+
+void
+tree_spare(struct tree *tree, const char *names)
+{
+	size_t count = 0;
+	pid_t before = 0;
+
+	tree_read(tree, duration_now() + WALK_BOUND);
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct member process = listed[i];
+		const bool is_orphan =
+		    process.parent == tree->self ||
+		    (names != NULL && is_inner_orphan(&process, before));
+
+		before = process.pid;
+		/* In the /proc of another PID namespace, no child is known. */
+		if (process.pid == tree->target || !is_orphan ||
+		    (names != NULL &&
+		     (!tree->is_ours || !procfs_bears(process.pid, names))))
+			continue;
+		add(spared, process.pid);
+		tree->spares = true;
+		listed[count++] = process;
+	}
+	tree->count = count;
 }
 
 /* --- the first signal ----------------------------------------------------- */

@@ -56,9 +56,10 @@ struct tree {
  * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
-/* Leaves the present children of this process but the target, which bear one of
- * NAMES, or any (NULL), out of each tree, with all that is below them. They are
- * then the MEMBERS. Before the signal of a stop, which makes orphans. */
+/* Leaves the present orphans that bear one of NAMES out of each tree, with all
+ * that is below them: children of this process, or of the supervisor of a run
+ * within this one, but not the command. Or all children (NAMES is NULL). They
+ * are then the MEMBERS. Before the signal of a stop, which makes orphans. */
 void tree_spare(struct tree *tree, const char *names);
 
 /* Whether nobody of the tree is alive; with SPARES, the dead count until they

@@ -410,7 +410,8 @@ finish_in_helper(const struct registry *registry)
 	if (helper == 0)
 		_exit(0);
 	wait_or_kill(helper, duration_now() + BOUND);
-	(void)wait_peek(helper, WEXITED, &info); /* reaps it */
+	wait_or_kill(helper, duration_now() + BOUND); /* until it is dead */
+	(void)wait_peek(helper, WEXITED, &info);      /* reaps it */
 }
 
 int

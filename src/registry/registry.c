@@ -160,6 +160,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 {
 	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
 	struct stat directory;
+	int why = ENOENT; /* of the last directory that could not be made */
 
 	registry->directory_fd = -1;
 	if (!find(given, registry->path))
@@ -168,7 +169,8 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
 	     *at = '/') {
 		*at = '\0';
-		(void)mkdir(slashed, S_IRWXU); /* else open(2) fails */
+		if (mkdir(slashed, S_IRWXU) == -1) /* else open(2) fails */
+			why = errno;
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -183,7 +185,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	message("registry '%s': %s", registry->path,
 	        is_there ? "it has to belong to this user, and be writable by "
 	                   "no other (chmod go-w)"
-	                 : strerror(errno));
+	                 : strerror(errno == ENOENT ? why : errno));
 	return false;
 }
 
@@ -337,6 +339,7 @@ registry_await(const struct registry *registry, const struct entry *entry,
 		if (duration_now() >= deadline ||
 		    (is_impatient &&
 		     procstat_read(entry->front.pid, &stat) == 0 &&
+		     stat.start == entry->front.start &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);

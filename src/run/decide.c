@@ -207,13 +207,19 @@ struct outcome
 run_outcome(const struct run *run)
 {
 	const struct options *const options = run->options;
-	const struct outcome target = run->target->outcome;
+	struct outcome target = run->target->outcome;
 	const int status = reasons[run->facts->reason].status;
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
 	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
+	/* The kernel hangs up the terminal of a killed supervisor before it
+	 * sends PR_SET_PDEATHSIG: do_exit(). */
+	if (run->has_taken_over && run->output.has_pty &&
+	    !run->target->exited_by_itself && target.value == SIGHUP &&
+	    target.kind == OUTCOME_SIGNAL)
+		target.value = SIGKILL;
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
 	     (status == STATUS_TIMED_OUT && keeps_status)) &&
 	    target.kind != OUTCOME_UNKNOWN)

@@ -490,10 +490,12 @@ front_end(struct front *self)
 	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
 		outcome->value = STATUS_FAILED;
 	front_tidy_terminal(run);
-	if (run->facts->exec_error != 0)
-		target_tell_failure(run);
-	else
+	if (run->facts->exec_error == 0) {
 		tell_end(run);
+	} else {
+		target_tell_failure(run);
+		run->facts->refusal = message_last();
+	}
 	report_write(run);
 	front_exit(run);
 }

@@ -192,8 +192,10 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_reload = order_is_reload(run, signal);
 	struct facts *const facts = run->facts;
 
-	/* From this process itself: a message could not be written, or a key
-	 * is for the rest of the job. */
+	/* From this process itself: a message could not be written; or a key is
+	 * for the rest of the job, where a launcher may forward it. */
+	if (info->si_pid == getpid())
+		facts->counted_ms[signal] = now_in_ms();
 	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
 	    info->si_pid == run->supervisor)
 		return false;

@@ -8,12 +8,10 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-/* Prints, and notes for the report, WHY the file PATH is no lock. */
 static int
-refuse_lock(struct run *run, const char *path, enum refusal why)
+refuse_lock(const char *path, enum refusal why)
 {
-	run->facts->refusal = refusal_words(why);
-	message("--lock: '%s': %s", path, run->facts->refusal);
+	message("--lock: '%s': %s", path, refusal_words(why));
 	return -1;
 }
 
@@ -31,7 +29,7 @@ resources_prepare(struct run *run)
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
-			return refuse_lock(run, locks->paths[i], REFUSAL_ERRNO);
+			return refuse_lock(locks->paths[i], REFUSAL_ERRNO);
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
@@ -56,7 +54,8 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 	} else if (why == REFUSAL_PARENT_DIED) {
 		run->facts->reason = REASON_PARENT_LOST;
 	} else {
-		(void)refuse_lock(run, refused->path, why);
+		(void)refuse_lock(refused->path, why);
+		run->facts->refusal = message_last();
 	}
 }
 
@@ -80,7 +79,7 @@ resources_acquire(struct run *run)
 	if (record_is_wanted(options) &&
 	    record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
-		run->facts->refusal = "the run cannot be put on record";
+		run->facts->refusal = message_last();
 		return -1;
 	}
 	const enum refusal why =

@@ -117,6 +117,12 @@ elif kind == 'futex':
     lock = threading.Lock()
     lock.acquire()
     lock.acquire()
+elif kind == 'handler':  # as fish(1): the handler of SIGCHLD releases the lock
+    signal.signal(signal.SIGCHLD, lambda *_: lock.release())
+    lock = threading.Lock()
+    lock.acquire()
+    fork_idle()
+    lock.acquire()
 elif kind == 'threads':
     threads = [start_thread() for _ in range(4)]
     threads[0].join()
