@@ -257,12 +257,6 @@ say_polled(struct scene *scene, uint64_t limit, bool in_ms)
 	say_signals(scene);
 	if (has_limit)
 		say(scene, ", or a timer");
-	if (has_limit && in_ms) {
-		char time[DURATION_TEXT_SIZE];
-
-		say(scene, " within %s",
-		    duration_format((int)limit * MILLISECOND, time));
-	}
 }
 
 static void
@@ -399,7 +393,6 @@ static const struct {
 	{ "waiting for its child to execute or exit", WAIT_VFORK, { NO_CALL } },
 	{ "frozen", WAIT_FROZEN, { NO_CALL } },
 	{ "stopped", WAIT_STOPPED, { NO_CALL } },
-	{ "on CPU", WAIT_CPU, { NO_CALL } },
 };
 
 /* Say what WORDS do not. */
@@ -472,8 +465,6 @@ thread_parse(struct thread *thread)
 		     thread->number == SYS_restart_syscall))
 			set_wait(thread, NO_CALL, functions[i].wait);
 	}
-	if (thread->state == 'R')
-		set_wait(thread, NO_CALL, WAIT_CPU);
 	if (thread->state == 'T' || thread->state == 't')
 		set_wait(thread, NO_CALL, WAIT_STOPPED);
 	thread->rank = thread->wait;
@@ -553,6 +544,7 @@ blocked_describe(struct scene *scene)
 	struct sight *const sight = scene->sight;
 	struct thread best = { .id = sight->pid };
 	char words[sizeof(sight->wait)];
+	size_t running = 0;
 
 	procfs_list_of(sight->pid, "task", &ids);
 	scene->threads = ids.count;
@@ -561,20 +553,20 @@ blocked_describe(struct scene *scene)
 		struct thread thread = { .id = ids.numbers[i], .alike = 1 };
 
 		read_thread(scene->look, &thread);
-		if (is_same_wait(&thread, &best)) {
+		if (thread.state == 'R') {
+			running++;
+		} else if (is_same_wait(&thread, &best)) {
 			best.alike++;
-			continue;
-		}
-		if (thread.rank <= best.rank)
-			continue;
-		scene->thread = thread;
-		scene->line =
-		    (struct strbuf){ .text = words, .size = sizeof(words) };
-		words[0] = '\0';
-		describe_thread(scene);
-		if (scene->thread.rank > best.rank) {
-			best = scene->thread;
-			memcpy(sight->wait, words, sizeof(words));
+		} else if (thread.rank > best.rank) {
+			scene->thread = thread;
+			scene->line = (struct strbuf){ .text = words,
+				                       .size = sizeof(words) };
+			words[0] = '\0';
+			describe_thread(scene);
+			if (scene->thread.rank > best.rank) {
+				best = scene->thread;
+				memcpy(sight->wait, words, sizeof(words));
+			}
 		}
 	}
 	scene->line = (struct strbuf){ .text = sight->wait,
@@ -590,10 +582,16 @@ blocked_describe(struct scene *scene)
 	struct thread again = { .id = best.id };
 
 	read_thread(scene->look, &again);
-	if (best.wait != WAIT_CPU && strcmp(again.call, best.call) != 0) {
+	if (strcmp(again.call, best.call) != 0) {
 		scene->line.length = 0;
 		sight->wait[0] = '\0';
 	}
+	/* The rest of a process that hangs may tick: so both are said. */
+	if (running > 0)
+		say(scene, "%son CPU", scene->line.length > 0 ? "; " : "");
+	if (running > 0 && scene->threads > 1)
+		say(scene, ", in %zu of its %zu threads", running,
+		    scene->threads);
 	scene->thread.id = sight->pid;
 	if (scene->look->tells_holders)
 		fd_say_output(scene);

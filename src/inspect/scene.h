@@ -47,7 +47,6 @@ enum wait {
 	WAIT_FROZEN,
 	WAIT_STOPPED,
 	WAIT_DISK, /* only as a rank: state D, whatever WAIT is */
-	WAIT_CPU,
 	WAIT_COUNT,
 };
 

@@ -158,9 +158,10 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 /* --- --lock --------------------------------------------------------------- */
 
-#define COMMAND_WIDTH 72   /* of the holder */
-#define MODE          0644 /* other users may not write a PID */
-#define LOOKS_MAX     10   /* while others make and remove the file */
+#define COMMAND_WIDTH 72      /* of the holder */
+#define MODE          0644    /* other users may not write a PID */
+#define MADE_BY_RUN   S_ISVTX /* a mark that means nothing else on a file */
+#define LOOKS_MAX     10      /* while others make and remove the file */
 #define JUST_NOW      (250 * MILLISECOND) /* on a busy machine */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
 
@@ -188,8 +189,9 @@ open_or_make(struct pidfile *file, bool *is_new)
 	*is_new = why == REFUSAL_ERRNO && errno == ENOENT;
 	if (!*is_new)
 		return why == REFUSAL_NONE ? pidfile_read(file) : why;
-	file->fd = openat(file->directory_fd, file->name,
-	                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+	file->fd =
+	    openat(file->directory_fd, file->name,
+	           O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE | MADE_BY_RUN);
 	if (file->fd != -1)
 		return pidfile_read(file);
 	return errno == EEXIST ? REFUSAL_CHANGING : REFUSAL_ERRNO;
@@ -225,7 +227,8 @@ try_to_take(struct lock *lock)
 	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
 	    file->pid != pid)
 		return REFUSAL_CHANGING;
-	lock->was_blank = pid == 0 && !is_new;
+	lock->was_blank =
+	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
 	lock->written = written;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */

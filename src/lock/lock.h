@@ -67,7 +67,7 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-	bool was_blank;   /* if taken: the file, before that */
+	bool was_blank;   /* if taken: the file, which no run had made */
 	struct timespec written; /* and when that was */
 };
 
