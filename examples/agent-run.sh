@@ -23,12 +23,13 @@
 
 # claude_run_with_watchdog COMMAND [ARG]...
 #
-# The agent gets no terminal, to which it would write escape sequences between the
-# lines of JSON, and no input (--no-stdin), for which it would wait. An agent that
-# is silent is stopped, unless it computes, reads or writes (--idle-unless-busy). If
-# it prints its result and does not exit, it is stopped, and has succeeded. All that it has started is dead when this function returns, also in
-# the background, in a session of its own, or with the terminal open. When the
-# shell that called this function is killed, the agent is stopped as well.
+# The agent gets no input (--no-stdin), for which it would wait; and no terminal,
+# unless standard output is one: to that it would write escape sequences between the
+# lines of JSON. An agent that is silent is stopped, unless it computes, reads or
+# writes (--idle-unless-busy). If it prints its result and does not exit, it is
+# stopped, and has succeeded. All that it has started is dead when this function
+# returns, also in the background, in a session of its own, or with the terminal
+# open. When the shell that called this function is killed, the agent is stopped, too.
 claude_run_with_watchdog() {
 	"${WDRUN:-wdrun}" --no-stdin --die-with-parent \
 		--tee="${AGENT_LOG:-agent.log}" \

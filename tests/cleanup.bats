@@ -124,7 +124,7 @@ leaves() {
 }
 
 @test "a file stays if it begins with the PID of a living process, or has it as JSON; with a dead PID it goes" {
-	for text in '%d host' '%d\nhost' '{"pid": %d, "host": "here"}' '{"pid":%d}'; do
+	for text in '%d host' '%d\nhost' '{"pid": %d, "host": "here"}' '{"pid":%d}' '{"pid":"%d"}'; do
 		# shellcheck disable=SC2059 # it is a format
 		printf "$text\n" "$$" >living
 		leaves cp living lock

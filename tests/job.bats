@@ -27,6 +27,19 @@ load bounds
 	done
 }
 
+@test "with a terminal of its own, what a child of the command writes before it stops comes before the prompt" {
+	at_prompt
+	for mode in --pty '-i 60'; do
+		run_in "$mode" 'wdrun MODE pager'
+		press C-z
+		wait_until is_stopped "$front"
+		shows 'put back'
+		continue_job
+		press q
+		usable
+	done
+}
+
 # The front alone is left then, and delivers to a reader that is stuck.
 @test "Ctrl-Z stops a job whose command has ended, while the reader has not yet taken all output" {
 	at_prompt

@@ -62,7 +62,7 @@ is_busy() {
 		# As a script's, and a newline more, which a script does not see.
 		cmp "copy$arguments" - <<<"$started"$'\n'
 	done
-	[ "$(stat -c %a copy*)" = $'644\n644\n600' ]
+	[ "$(stat -c %a copy*)" = $'1644\n1644\n1600' ]
 	complete sh -c 'cd /proc/self/fd; echo *'
 	cp out before
 	: >lock # one is there, the second is made
@@ -221,6 +221,11 @@ is_waited_for() {
 	release
 	gives 0 finish
 	is_blank lock
+	: >lock
+	chmod +t lock # a run has made it
+	touch -d '1 hour ago' lock
+	gives 0 complete "$WDRUN" --lock=lock true
+	is_none lock
 	dead_pid >lock
 	hold_lock
 	release

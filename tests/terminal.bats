@@ -29,14 +29,8 @@ load terminal
 	usable
 
 	# A launcher passes the key on, which has come to its whole job.
-	cat >launcher <<-'END'
-		import signal, subprocess, sys, time
-		run = subprocess.Popen(sys.argv[1:])
-		signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.03), run.send_signal(signal.SIGINT)))
-		run.wait()
-	END
 	for mode in '' --pty; do
-		run_in "$mode" 'python3 launcher wdrun MODE -k 200ms repl'
+		run_in "$mode" 'launcher wdrun MODE -k 200ms repl'
 		press C-c
 		wait_until shows 'interrupted 1$'
 		pause 0.5 # longer than the kill-after time, as above

@@ -112,7 +112,7 @@ pidfile_read(struct pidfile *file)
 	                  end[strspn(end, "\n")] == '\0';
 	/* At the end of the text, too, which is a part of these strings. */
 	file->pid =
-	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}", *end) != NULL
+	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}\"", *end) != NULL
 	        ? (pid_t)pid
 	        : 0;
 	/* A null byte ends the number too early. */

@@ -16,7 +16,9 @@
 
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX   ((uint64_t)3 * 1024 * 1024)
-#define LAST_ROUNDS     16            /* of the pump, before a stop */
+#define LAST_ROUNDS     16 /* of the pump, before a stop */
+#define STOP_WAITS      25 /* for others of the group to stop */
+#define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
@@ -121,6 +123,41 @@ target_is_stopped(const struct front *self)
 	       stat.state == 'T' || stat.state == 't';
 }
 
+/* Whether all processes of GROUP are stopped, or dead. */
+static bool
+group_is_stopped(pid_t group)
+{
+	static struct procfs_list all;
+	struct procstat stat;
+
+	procfs_list_names(procfs_fd(), ".", &all);
+	for (size_t i = 0; i < all.count; i++) {
+		const pid_t pid = all.numbers[i];
+
+		if (getpgid(pid) == group &&
+		    procstat_read_status(pid, &stat) == 0 &&
+		    strchr("TtZX", stat.state) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Carries what the command has written before it was stopped. An editor, or a
+ * pager that is a child of the command, writes to restore the screen and then
+ * stops: that has to be out before the shell's prompt. */
+static void
+carry_before_stop(const struct front *self)
+{
+	struct output *const output = &self->run->output;
+
+	for (int i = 0; i < STOP_WAITS && output->terminal.is_keyboard &&
+	                !group_is_stopped(output->facts->terminal.group);
+	     i++)
+		(void)output_pump(output, -1, duration_now() + STOP_WAIT);
+	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
+		carry(self, duration_now());
+}
+
 /* Stops this process as the command was stopped, while the facts say STOP; with
  * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
  * Returns for how long it was stopped. */
@@ -138,10 +175,7 @@ stop_job(struct front *self, unsigned stop)
 	/* They would merge with our own stop signal, and stop the clocks. */
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		pass_on(self, &info);
-	/* An editor that was just stopped has written to restore the screen:
-	 * that has to be out before the shell's prompt. */
-	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		carry(self, began);
+	carry_before_stop(self);
 	terminal_give_back(&run->output.terminal, false);
 
 	/* No SIGCONT is lost, by which the caller's shell or the supervisor
