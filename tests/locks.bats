@@ -50,7 +50,6 @@ is_busy() {
 	release
 	is_none lock other
 
-	# It is the caller's, and so wdrun's own.
 	gives 75 complete sh -c 'flock 9; exec "$WDRUN" --lock=lock true 3>&-' 9>lock
 	has_message --lock inherited
 }
@@ -122,7 +121,6 @@ is_taken() {
 	cmp victim/lock dead
 }
 
-# options.bats refuses more.
 @test "16 locks are taken, or none; one lock under several names does not wait for itself" {
 	ends 125 --lock=a --lock=no/such/lock touch ran
 	is_none a ran
@@ -133,7 +131,6 @@ is_taken() {
 	is_taken -w 1000 --lock={./lock,"$PWD/lock",lock,../"${PWD##*/}"/lock,here/lock,lock}
 }
 
-# unit/pidfile.c has what a PID in a file may look like.
 @test "the PID lock of a living script is held, that of a dead one is taken over; \"exec wdrun\" keeps the script's" {
 	hold_by_script
 	is_busy 75
@@ -181,7 +178,6 @@ is_taken() {
 	ends 0 --cleanup=lock true
 	has_text lock "$$"
 
-	# While it is locked, it is held, also where the PID means nothing.
 	printf '%d\n\n' 1 >lock
 	exec 9<lock
 	flock 9
@@ -329,7 +325,6 @@ sleeps_on() {
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
-		# At first it may still be setting itself up.
 		[ "$holds" != hold_lock ] || wait_until sleeps_on
 
 		# For the moment in which that run looks whether all locks are
@@ -445,7 +440,6 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 		front=$holder
 		find_watchers
 		contend
-		# A front that is stopped ends nothing yet.
 		kill -STOP "$front"
 		wait_until is_stopped "$front"
 		kill -KILL "$supervisor"

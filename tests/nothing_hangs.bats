@@ -32,7 +32,6 @@ deaf_daemon=(escape fork setsid stubborn)
 @test "a stop prints each process of the tree; --verbose prints each decision, too, and --quiet prints nothing" {
 	gives 124 late directly -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
 	only_messages
-	# Each of them is shown as a process of the tree.
 	has_message "$ready" escape stubborn
 	[[ $stderr == *'escape fork'*'escape fork'* ]]
 	has_message 321ms
@@ -64,7 +63,6 @@ deaf_daemon=(escape fork setsid stubborn)
 @test "a reader of stderr that takes nothing holds up no heartbeat, no stop and no end" {
 	mkfifo full
 	exec 7<>full
-	# The pipe is full, and nobody reads.
 	head -c 65536 /dev/zero >&7
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
 			escape fork setsid stubborn 2>&7 7>&-
@@ -81,7 +79,6 @@ deaf_daemon=(escape fork setsid stubborn)
 	has_message escape stubborn
 	goes_on -u ready --until-grace=never
 
-	# An agent that echoes its prompt works on.
 	gives 7 directly -u DONE --until-grace=1s bash -c '
 		echo "say DONE"; for i in {1..15}; do pause 0.1; echo step; done; exit 7'
 	gives 0 directly -u DONE --until-grace=200ms bash -c '
@@ -132,7 +129,6 @@ ends() {
 	gives 0 late directly -u ready --until-grace=1000 -t LIMIT --report=report escape
 	reported '"reason_code":"until"'
 
-	# Silence is not bounded after it.
 	gives 3 late directly -u ready --until-grace=1000 -i LIMIT sh -c '
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
 }
@@ -150,7 +146,6 @@ found() {
 	found '"type":"result","subtype":' \
 		'printf "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
 	[[ $stderr == *'success"}'* ]]
-	# A partial match, then the text.
 	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
 	[ "$output" = aaaaab ]
 	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
@@ -158,7 +153,6 @@ found() {
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
 	ends 3 --until-grace=0 'printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
-	# Here both are one file.
 	"$WDRUN" -u DONE --until-grace=0 sh -c 'printf DO; printf NE >&2
 		exec sleep 1000' >file 2>&1
 	[[ $(<file) == DONE* ]]
@@ -204,7 +198,6 @@ stops_survivors() {
 	gives 3 directly bash -c '"$WDRUN" --die-with-reader -- sh -c "exit 3" >file'
 
 	need python3
-	# A socket, and a terminal that is not the controlling one.
 	for pair in socket.socketpair os.openpty; do
 		complete python3 -c 'import os, socket, subprocess, sys
 ours, its = eval(sys.argv[1])()
@@ -234,7 +227,6 @@ print(run.wait())' "$pair" "${command[@]}"
 	set -- LIMIT 3 --idle-after-exit=LIMIT --max-after-exit=never
 	beside output late ends_after "$@" -i 1000 bash -c "$moves" 'echo tick'
 	beside file late ends_after "$@" bash -c "$moves" 'printf %09000d 0 >file'
-	# It computes for longer than the limit, without a system call.
 	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
 			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done

@@ -111,7 +111,6 @@ reaches() {
 
 # bats test_tags=tree
 @test "the first signal reaches groups, sessions, orphans, children of threads and stopped processes, each once" {
-	# threads is ready, too.
 	reaches 45 46 'for _ in {1..40}; do sigcount & done
 		setsid sigcount &
 		setsid bash -c "setsid sigcount & wait" &

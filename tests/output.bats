@@ -19,7 +19,6 @@ load bounds
 	done
 	cmp copy sent
 
-	# Both streams at the same time, each by itself.
 	head -c 4000000 /dev/urandom >other
 	"$WDRUN" -i 60 sh -c 'cat sent & cat other >&2; wait' >first 2>second
 	cmp first sent
@@ -43,7 +42,6 @@ load bounds
 	mapfile -t seen <copy
 	[ "${seen[*]}" = "${expected[*]}" ]
 
-	# What other processes write there.
 	sh -c 'echo before; "$WDRUN" -i 60 echo within; echo after' >file
 	"$WDRUN" -i 60 sh -c 'echo one; echo two >>file; echo three' >>file
 	has_line_count 6 file
@@ -66,7 +64,6 @@ load bounds
 	has_line_count 1 err
 	no has_message ''
 
-	# The command is silent while its reader goes away.
 	mkfifo gate
 	exec 6<>gate
 	start sip -e "$WDRUN" -t 200 -i 100 sh -c 'echo first
@@ -119,7 +116,6 @@ os.set_blocking(1, False)
 os.write(1, bytes(1 << 20))" >out '"$redirection"
 		[ "$(stat -c %s out)" -eq $((1 << 20)) ]
 	done
-	# That of a stream beside it stays as it is.
 	directly -i 60 python3 -c 'import fcntl
 for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$output" = $'1048576\n65536' ]
@@ -146,7 +142,6 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 		[ "$(<copy)" = partpart ]
 		rm copy
 	done
-	# What goes elsewhere has no newline added, nor have whole lines.
 	gives 124 complete "$WDRUN" -t 500ms -i 60 sh -c 'printf part; echo line >&2; exec sleep 1000'
 	[ "$output" = part ]
 	[ "$(head -n 2 err | cut -c1-6)" = $'line\nwdrun:' ]
@@ -162,7 +157,6 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 @test "if output cannot be written, one message says so, the command runs on, and a status of 0 becomes 125" {
 	head -c 500000 /dev/urandom >sent
-	# A full disk, and a file that may not grow.
 	for row in '125 -i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
 		'125 --pty sh -c "cat sent; : >ended" >/dev/full' \
 		'125 -u two --until-grace=0 sh -c "echo one; echo two; exec escape" >/dev/full' \
@@ -271,7 +265,6 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	directly --pty --tee=copy sh -c 'echo one; echo two >&2'
 	[ "$(<copy)" = $'tick 1\ntick 2\none\ntwo' ]
 
-	# A pipe gets the whole copy.
 	head -c 3000000 /dev/urandom >sent
 	"$WDRUN" --tee=>(cmp - sent && : >same) cat sent | cmp - sent
 	wait_until test -e same
@@ -316,14 +309,12 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 # bats test_tags=slow
 @test "if the copy cannot be written, one message says so; a stuck reader of the copy delays no timeout" {
-	# Both streams have it.
 	gives 4 directly --tee=/dev/full sh -c 'echo one; echo two >&2
 		sleep 0.1; echo one; echo two >&2; exit 4'
 	[ "$output" = $'one\none' ]
 	has_message --tee /dev/full
 	has_line_count 3 err
 
-	# A reader that goes away ends the copy alone.
 	mkfifo gate fifo
 	exec 6<>gate 7<>fifo
 	start "$WDRUN" -t 200 --tee=fifo sh -c 'echo one; read -r _ <gate

@@ -37,7 +37,6 @@ has_taken_all() {
 @test "a terminating signal starts the time of --kill-after, and does not delay --timeout" {
 	underway -k 200ms env --ignore-signal=TERM escape
 	ended_by TERM 137
-	# The command has sent the signal before it is ready.
 	gives 7 complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
 		sh -c 'trap "" INT; kill -INT "$front"; exec sigcount'
 	has_message TERM
@@ -117,12 +116,10 @@ has_taken_all() {
 	wait_until has_lines 2 reloaded
 	has_lines 0 'got .*' worker
 	ended_by TERM 143
-	# No survivor is waited for then.
 	underway --idle-after-exit=never --max-after-exit=never -k 60 \
 		bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
 	ended_by HUP 129
 	[ -z "$stderr" ]
-	# Nor one that ignores it.
 	underway -q --idle-after-exit=never --max-after-exit=never -k 300ms \
 		bash -c 'trap "" HUP; sleep 1000 & trap - HUP; echo "ready $$"; exec sleep 1000'
 	ended_by HUP 129
@@ -163,7 +160,6 @@ sent_by_another() {
 		has_message 'cancelled by SIGTERM from ' ', a process of the run), stopping'
 	done
 
-	# One that has ended since, and what is no cancel.
 	gives 143 complete "$WDRUN" sh -c '(kill -TERM "$PPID") & exec sleep 1000'
 	has_message 'cancelled by SIGTERM from '
 	underway --report=report sigcount 1
@@ -230,7 +226,6 @@ pending() {
 
 # bats test_tags=smoke
 @test "SIGTSTP stops the command and wdrun, and SIGCONT continues them; a command may handle SIGTSTP" {
-	# a job that SIGTSTP stops, whoever started the tests
 	start_run "${as_job[@]}" "$WDRUN" escape
 	kill -TSTP "$front"
 	wait_until is_stopped "$target"

@@ -74,7 +74,6 @@ told() {
 	for word in .02s 0.0004m 3e-7d 0x.1; do
 		as_gnu "exit 124" "$word" sleep 1000
 	done
-	# GNU's takes the last one for 0.
 	for word in '' . s -1 -inf nan 1S 1ss '1 ' 1e 0x 1,5 ' -1e-10000'; do
 		as_gnu "exit 125" -- "$word" true
 		[[ $stderr == *"'$word'"* && $stderr != *--* ]] # no option was given
@@ -89,11 +88,9 @@ told() {
 	as_gnu "exit 124" .1 sh -c 'kill -STOP $$'
 	as_gnu $'bye\nexit 124' --kill-after=1000 1000 bash -c 'trap "echo bye; exit 3" TERM
 		hit ALRM; while :; do pause 0.1; done'
-	# Without --kill-after the command is waited for.
 	as_gnu $'done\nexit 124' 1000 bash -c 'trap "" TERM; hit ALRM; pause 0.1; pause 0.1; echo done'
 	as_gnu $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; pause 0.1; pause 0.1; echo done'
 	as_gnu "signal 15" --preserve-status .02 sleep 1000
-	# As POSIX.1-2024 has the options.
 	told_by=(wait_status)
 	ours -fpv -k 5 -s INT .02 sleep 1000
 	[ "$output" = "signal 2" ]
@@ -123,7 +120,6 @@ told() {
 		as_gnu "exit 125" $options
 		[[ $stderr == "timeout: "* ]]
 	done
-	# GNU's prints only "Try ..." here.
 	for options in '' 1 '-k 1'; do
 		# shellcheck disable=SC2086
 		ours $options
