@@ -10,13 +10,14 @@
  * supervise() sleeps until something happens or a clock is due; decide() gives
  * the reason for the next change of state, if any; enter() makes the change:
  *
- * - Ctrl-C at a prompt: the terminal signals the whole job, and so the command,
- *   whose choice it is what follows. The front drops its copy.
+ * - Ctrl-C at a prompt: the terminal signals the whole job. The command gets
+ * the signal, and decides what follows. The front drops its copy.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
  * - SIGKILL of the front: by PR_SET_PDEATHSIG, the supervisor kills the tree.
- * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. The rest
- *   comes to the front, a subreaper too, which kills it, and dies as it did.
+ * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. Its
+ *   descendants come to the front, a subreaper too, which kills them, and ends
+ * as the command did.
  * - A process in state D, which SIGKILL does not end, is waited for until 5 s
  *   without a death, or 30 s in all; it is named, and the run ends without it.
  */
@@ -47,14 +48,14 @@ static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
-#define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
+#define SIGNAL_TIME (50 * MILLISECOND) /* for the first signals, with -k 0 */
 
-/* For the time when nothing is started or locked: reports that, in the words of
- * the last message. */
+/* Ends wdrun before anything is started or locked. The report has the last
+ * message as the reason. */
 static _Noreturn void
 refuse(struct run *run)
 {
-	if (run->report.path != NULL)
+	if (run->report.path != NULL) /* then there are facts, too */
 		run->facts->refusal = message_last();
 	report_write(run);
 	_exit(STATUS_FAILED);
@@ -87,13 +88,14 @@ explain(const struct options *options)
 	const long number = strtol(options->explain, &end, 10);
 	const bool is_run = *end != '\0';
 	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
-	const int status =
-	    is_run ? explain_run(options->registry, options->explain, &root)
-	           : EXIT_SUCCESS;
+	int status = EXIT_SUCCESS;
 
-	return status == EXIT_SUCCESS
-	           ? look_explain(root, is_run, options->as_json)
-	           : status;
+	if (is_run)
+		status =
+		    explain_run(options->registry, options->explain, &root);
+	return status != EXIT_SUCCESS
+	           ? status
+	           : look_explain(root, is_run, options->as_json);
 }
 
 int
@@ -138,15 +140,15 @@ main(int argc, char *argv[])
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.supervisor = 0; /* no PID of a lock */
-		front_end(&front);
+		run.supervisor = 0; /* it is compared with a lock's PID */
+		front_end(&front);  /* does not return */
 	}
 	if (run.supervisor == 0)
 		be_supervisor(&run); /* does not return */
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	if (run.had_children)
+	if (run.had_children) /* they are not the run's */
 		tree_spare(&(struct tree){ .target = 0 }, NULL);
 	if (!front_watch(&front))
 		take_over(&run);
@@ -208,7 +210,8 @@ prepare(struct run *run)
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
 	runid_make(run->facts->id, run->facts->id_variable, run->front);
-	/* These may hang in a file system: signals are not blocked yet. */
+	/* What follows may hang in a file system: signals, which are not
+	 * blocked yet, can end it. */
 	if (run->options->report != NULL &&
 	    report_open(&run->report, run->options->report) == -1)
 		_exit(STATUS_FAILED);
@@ -225,7 +228,8 @@ prepare(struct run *run)
 	run->signal_fd = signals_open();
 	if (run->signal_fd == -1)
 		die(run, "cannot open a signalfd");
-	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
+	/* bash leaves a child in "wdrun cmd > >(tee log)": see kill_tree(). The
+	 * dead are reaped. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	run->had_children = child != CHILD_NONE_LEFT;
@@ -260,7 +264,8 @@ detach(struct run *run, bool is_front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* Notes the first reason for a stop, of which the outcome is made. */
+/* Begins a stop: decides who is kept, and ends a pause. The first stop gives
+ * the reason of which the outcome is made. */
 static void
 begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
@@ -311,7 +316,8 @@ stop_tree(struct supervisor *self, enum reason why)
 	const int64_t now = duration_now();
 
 	clocks_bound_stop(self, now);
-	/* Without SIGKILL to come, --timeout ends what ignores a cancel. */
+	/* Where no SIGKILL follows a cancel, --timeout stays, and ends a
+	 * command that ignores it. */
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
@@ -334,8 +340,8 @@ kill_tree(struct supervisor *self)
 	struct tree *const tree = &self->tree;
 
 	if (run->has_taken_over && run->had_children) {
-		/* Their orphans come here, too: so only what is proven to be of
-		 * the run is killed. */
+		/* Orphans of these children come here, too: so only what is
+		 * proven to be of the run is killed. */
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
 		tree_reap(tree);
@@ -372,7 +378,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 		count = stop_tree(self, why);
 	if (next == STATE_KILLING)
 		count = kill_tree(self);
-	/* It tells of as many as it shows: parents may have reaped some. */
+	/* The message counts those that it shows: some may be reaped by now. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
 	if (is_stop && run->facts->killed < count &&
@@ -412,8 +418,8 @@ supervise(struct supervisor *self)
 	}
 }
 
-/* Reaps all children, and makes the outcome. From now on no signal is sent:
- * PIDs may be reused. */
+/* Reaps all children, and makes the outcome. From now on the tree is not
+ * signalled: its PIDs may be reused. */
 static void
 finish(struct run *run)
 {
@@ -480,13 +486,12 @@ take_over(struct run *run)
 	const bool has_target = !run->target->has_exited;
 	struct supervisor self =
 	    new_supervisor(run, has_target ? run->target->pid : 0);
-	enum reason why;
 
 	run->has_taken_over = true;
 	self.tree.keeps_leaders = run->keep != NULL;
 	self.tree.spares = run->had_children || self.tree.keeps_leaders;
 	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
-	while ((why = decide(&self, duration_now())) != REASON_NONE)
-		enter(&self, why, duration_now());
+	/* All are dead, or some cannot be killed. */
+	enter(&self, decide(&self, duration_now()), duration_now());
 	finish(run);
 }

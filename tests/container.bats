@@ -173,7 +173,7 @@ give_to_all() {
 	need_other_user
 	give_to_all bomb
 	gives 125 directly prlimit --nproc=1 "${as_user[@]}" --report=/dev/stdout true
-	grep -q '"outcome":"not executed","reason":"Resource temporarily unavailable"' out
+	grep -q '"outcome":"not executed","reason":"cannot run .true.: Resource temporarily unavailable"' out
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
 	ended_by TERM 137 # the bomb ignores SIGTERM

@@ -32,5 +32,6 @@ struct kernel_time duration_to_kernel(int64_t ns);
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);
 
-/* Returns START + NS; or NEVER if either is NEVER or the sum overflows. */
+/* Returns START + NS; or NEVER if either is NEVER, and the other at least 0, or
+ * the sum overflows. */
 int64_t duration_add(int64_t start, int64_t ns);

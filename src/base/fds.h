@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed:
- * no file opened later gets that number, and a message. Returns as open(2). */
+/* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed: a
+ * file opened later would get that number, and messages. Returns as open(2). */
 int fds_fill_standard(int flags);
 
 /* Gives up what this process has inherited but stderr: closes each descriptor
@@ -40,8 +40,8 @@ enum sink {
 
 enum sink fds_sink(int fd);
 
-/* Writes what is left of PART, as far as FD, a SINK, takes it now. Returns 0;
- * or errno: EAGAIN if FD is full. */
+/* Writes the rest of PART to FD, a SINK, until that is full. Returns 0; or
+ * errno: EAGAIN if FD is full. */
 int fds_write_part(int fd, struct part *part, enum sink sink);
 
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes

@@ -34,7 +34,7 @@
 enum refusal
 pidfile_check(int directory_fd, const struct stat *status)
 {
-	/* A link of another user's may lead to any file of this user. */
+	/* A hard link of another user's may lead to any file of this user. */
 	const bool is_own =
 	    (status->st_uid == geteuid() || status->st_uid == 0) &&
 	    (status->st_nlink <= 1 || S_ISDIR(status->st_mode));
@@ -110,12 +110,12 @@ pidfile_read(struct pidfile *file)
 		return REFUSAL_ERRNO;
 	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0 &&
 	                  end[strspn(end, "\n")] == '\0';
-	/* At the end of the text, too, which is a part of these strings. */
+	/* strchr(3) also finds the null byte at the end of TEXT. */
 	file->pid =
 	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}\"", *end) != NULL
 	        ? (pid_t)pid
 	        : 0;
-	/* A null byte ends the number too early. */
+	/* A null byte within the text ends TEXT before LENGTH. */
 	return number == text && (end == text || file->pid > 0) &&
 	               end + strspn(end, BLANKS) == text + length &&
 	               length < TEXT_SIZE
@@ -136,8 +136,9 @@ has_owner(const struct pidfile *file)
 	 * with hidepid, proc(5), it hides those of other users. */
 	if (procfs_self() != getpid() || procstat_read(file->pid, &stat) == -1)
 		return true;
-	/* A zombie is dead. Who began TOLERANCE after the file was written got
-	 * the PID later. In seconds: not all times fit into 64 bits of ns. */
+	/* A zombie is dead. A process that began TOLERANCE after the file was
+	 * written got the PID later. In seconds: not all times fit into 64 bits
+	 * of ns. */
 	return !stat.is_dead &&
 	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
 	           file->status.st_mtim.tv_sec;
@@ -240,7 +241,8 @@ try_to_take(struct lock *lock)
 	if (is_new)
 		(void)unlinkat(file->directory_fd, file->name, 0);
 	/* Another user's stale file, open for reading only, makes room. */
-	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)
+	if (pid > 0 && errno == EBADF &&
+	    unlinkat(file->directory_fd, file->name, 0) == 0)
 		return REFUSAL_CHANGING;
 	return REFUSAL_ERRNO;
 }
@@ -360,10 +362,10 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 /* --- --cleanup ------------------------------------------------------------ */
 
 /* A claim is a read lock on one byte of the file's directory, whose offset is a
- * hash of the name (high bits) and the time in ms when the run began. So a run
- * that named the file before it was made has a lock on a byte from the name's
- * first to that when it was made. The kernel drops a claim with the last
- * process that has the directory open: fcntl(2). */
+ * hash of the name (high bits) and the time in ms when the run began (low
+ * bits). So an older run may have made a file if a byte from (name, 0) to
+ * (name, time when it was made) is locked. The kernel drops a claim with the
+ * last process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */

@@ -68,7 +68,7 @@ struct lock {
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
 	bool was_blank;   /* if taken: the file, which no run had made */
-	struct timespec written; /* and when that was */
+	struct timespec written; /* the time of the file before that */
 };
 
 struct lock_wait {
@@ -86,9 +86,9 @@ int lock_open(struct lock *lock, const char *path);
 enum refusal lock_take_all(struct lock *locks, size_t count,
                            const struct lock_wait *wait, struct lock **refused);
 
-/* Unlinks LOCK, which is taken, or empties what was blank before, if the file
- * is blank or has a PID of OWNERS, and its name still means this file. Releases
- * it in any case. Returns 0 or -1. */
+/* Releases LOCK. Before that, unlinks its file (or empties it, if it was
+ * blank), if it is blank or has a PID of OWNERS, and the name still means this
+ * file. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
@@ -98,9 +98,9 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
 /* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
  * is still there when all processes of the run are dead is removed. A PID in it
- * tells which run made it; else that may be any run that names it and began
- * before. So a run that begins notes what is there, and claims what is made
- * later. One that ends spares what was there, or an older run claims. */
+ * tells which run made it. Without one, any run may have made it that names it
+ * and began before. So a run notes at its begin what is there, and claims what
+ * comes later; at its end it spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
 	int64_t before; /* when what was there at the beginning was made, in

@@ -577,10 +577,10 @@ tree_kill(struct tree *tree)
 		const int64_t now = duration_now();
 
 		tree_reap(tree);
-		if (fresh > 0 || tree->killed > killed || tree->is_partial)
+		if (fresh > 0 || tree->killed > killed || tree->is_partial ||
+		    has_dying(tree))
 			last = now;
-		if (!is_alive || now >= bound ||
-		    (now - last >= LAST_BOUND && !has_dying(tree)))
+		if (!is_alive || now >= bound || now - last >= LAST_BOUND)
 			return !is_alive;
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}

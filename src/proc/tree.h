@@ -91,9 +91,10 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
-/* Sends SIGKILL to the tree until all are dead, or nobody has come or died for
- * 5 seconds, and none runs to its death, or for TREE_KILL_BOUND. Reaps the dead
- * but the target. Returns whether nobody lives; else MEMBERS says who. */
+/* Sends SIGKILL to the tree until all are dead, or for 5 seconds nobody has
+ * come or died, or was seen to run to its death, or for TREE_KILL_BOUND. Reaps
+ * the dead but the target. Returns whether nobody lives; else MEMBERS says who.
+ */
 bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */

@@ -102,9 +102,9 @@ counts(const struct supervisor *self, enum clock clock)
 	       (self->paused_at == NEVER || self->state >= STATE_STOPPING);
 }
 
-/* Whether a command that is still running has written the text of --until, and
- * nothing more: it is not late then. An agent that echoes its prompt, with the
- * text in it, goes on to write. */
+/* Whether the text of --until was found, and the output has ended since: such a
+ * command is not late. An agent that only echoes its prompt, with the text in
+ * it, writes on. */
 static bool
 is_complete(const struct supervisor *self, int64_t now)
 {
@@ -142,7 +142,7 @@ enum reason
 decide(const struct supervisor *self, int64_t now)
 {
 	const struct run *const run = self->run;
-	const bool is_alive = (ALIVE & IN(self->state)) != 0;
+	const bool is_alive = self->state < STATE_STOPPING;
 
 	if (self->state == STATE_DONE)
 		return REASON_NONE;

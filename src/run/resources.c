@@ -82,8 +82,12 @@ resources_acquire(struct run *run)
 		run->facts->refusal = message_last();
 		return -1;
 	}
+	/* A caller that has just died has no pidfd. */
 	const enum refusal why =
-	    lock_take_all(run->locks, options->locks.count, &wait, &refused);
+	    options->die_with_parent && run->parent_fd == -1
+	        ? REFUSAL_PARENT_DIED
+	        : lock_take_all(run->locks, options->locks.count, &wait,
+	                        &refused);
 
 	if (why != REFUSAL_NONE) {
 		refuse_run(run, refused, why);

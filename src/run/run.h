@@ -22,8 +22,8 @@
 #include "watchdog.h"
 
 #define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
-#define FRONT_STOP_STEP 256          /* from one number of a stop to the next */
-#define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
+#define FRONT_STOP_STEP 256          /* facts.stop: number * this + signal */
+#define READER_PATIENCE (2 * SECOND) /* for a reader that takes nothing */
 #define UNTIL_GRACES    10
 #define CANCELS_MAX     3 /* terminating signals: that kills, or ends the drain */
 
@@ -70,7 +70,8 @@ struct target {
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
-	bool is_told; /* neither a key, nor from the caller, who knows */
+	bool is_told; /* in the message: no key, nor from the caller, who knows
+	               */
 	bool is_of_run;
 	char command[240]; /* "": it is gone */
 };
@@ -80,21 +81,22 @@ struct sender {
  * other look here. The supervisor's exit says "done"; its death says "take
  * over", or after an outcome "finish the teardown".
  *
- * fact                     written by          read by      told by
- * id, started_at, refusal  prepare()           both         (before the fork)
- * target                   target, supervisor  both         SIGCHLD: its end
- * exec_error, interpreter  target              front        the run's end
- * orders, cancels          front               supervisor   SIGCHLD
- * cancelled_by, counted_ms both                both         with the order
- * output                   front               supervisor   SIGCHLD: silence,
- * TEXT stop                     supervisor          front        SIGCHLD,
- * SIGCONT front_stops              front               supervisor   (asked for)
- * has_signalled            front               supervisor   (asked for)
- * phase, look.steps        supervisor          front        SIGCHLD: the phase
- * reason, stopped, killed  who ends the run    both         with PHASE_STOP
- * ended, cpu, outcome      who ends the run    front        PHASE_END
- * is_released              who ends the run    front        the supervisor's
- * exit look, messages           both                both         (asked for)
+ * fact                      written by           read by     told by
+ * id, started_at            prepare()            both        (before the fork)
+ * target                    target, supervisor   both        SIGCHLD: its end
+ * exec_error, refusal       whoever fails        front       the end of the run
+ * orders, cancels           both                 supervisor  SIGCHLD
+ * cancelled_by, counted_ms  both                 both        with the order
+ * output                    front                supervisor  SIGCHLD
+ * stop                      supervisor           front       SIGCHLD, SIGCONT
+ * front_stops               front                supervisor  (asked for)
+ * has_signalled             front                supervisor  (asked for)
+ * phase, look.steps         supervisor           front       SIGCHLD: the phase
+ * reason, stopped, killed   whoever ends the run both        with PHASE_STOP
+ * ended, cpu, outcome       whoever ends the run front       PHASE_END
+ * tree_is_empty             target, supervisor   front       PHASE_END
+ * is_released               whoever releases     front       the end of the run
+ * look, messages            both                 both        (asked for)
  */
 struct facts {
 	char id[RUNID_SIZE];
@@ -181,13 +183,15 @@ struct supervisor {
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
 	int target_stop;   /* the signal that has stopped the target, or 0 */
-	int stop_order; /* has come since the last SIGCONT, or SIGTSTP; or 0 */
+	int stop_order; /* that came since the last SIGCONT (SIGTSTP stays); 0
+	                 */
 	unsigned stops; /* so many numbers of facts.stop were given */
-	unsigned last_of_outer_ms[65]; /* the counted_ms then: orders.c */
-	int64_t next_look;             /* for orphans, at the earliest */
-	int64_t heard;                 /* the command, at the last look */
-	struct activity activity;      /* since the last progress */
-	uint64_t relayed;              /* of output, when last looked at */
+	unsigned
+	    last_of_outer_ms[65]; /* counted_ms, at an outer run's signal */
+	int64_t next_look;        /* for orphans, at the earliest */
+	int64_t heard;            /* the command, at the last look */
+	struct activity activity; /* since the last progress */
+	uint64_t relayed;         /* of output, when last looked at */
 };
 
 /* How late the supervisor is, and what the front has done about it: front.c. */
@@ -202,20 +206,20 @@ enum lateness {
 struct front {
 	struct run *run;
 	bool supervisor_is_dead; /* and reaped */
-	int phase;               /* an enum phase */
-	unsigned steps;          /* of its look */
-	int waits;               /* for a step of that */
-	unsigned cancels;        /* of the facts */
-	unsigned stop;           /* of the facts, as last obeyed */
-	int64_t deadline;        /* for its next sign of life, or NEVER */
+	int phase;               /* of the facts, when last looked at */
+	unsigned steps;
+	unsigned cancels;
+	unsigned stop; /* as last obeyed */
+	int waits;     /* deadlines that its look has missed without a step */
+	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
 	int64_t stopped; /* for how long the job was, in all */
 };
 
 /* --- decide.c -------------------------------------------------------------
  *
- * Decisions ask and send nothing: all facts are in the arguments, so that a
- * table can test them (tests/unit/decide.c). */
+ * decide() and next_due() ask and send nothing: all facts are in the arguments,
+ * so that a table can test them (tests/unit/decide.c). */
 
 enum telling {
 	TELL_NOTHING, /* but for --verbose */
@@ -224,9 +228,7 @@ enum telling {
 	TELL_TREE,    /* with what each process is blocked in */
 };
 
-/* What follows from a reason. A new one is a name in watchdog.h, a row here,
- * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
- * says which bound the drain. */
+/* What follows from a reason. HACKING.md says how to add one. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
@@ -261,8 +263,8 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Adds SIGNAL, IS_KEY for the whole job, to the orders; the caller wakes the
- * supervisor. Takes all of a kind. */
+/* Adds SIGNAL to the orders; IS_KEY: the whole job has had it, as at Ctrl-C.
+ * The caller wakes the supervisor. The other takes all of a kind. */
 void order_give(struct facts *facts, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
 
