@@ -63,7 +63,7 @@ int
 resources_acquire(struct run *run)
 {
 	const struct options *const options = run->options;
-	struct lock *refused;
+	struct lock *refused = NULL;
 
 	if (run->facts->is_released)
 		return 0;
