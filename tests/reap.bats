@@ -131,6 +131,40 @@ reap_keeps() {
 	[ ! -e lock ]
 }
 
+# bats test_tags=slow
+@test "--reap waits for a process that dies or is in execve(2), and keeps the run of one that hangs there on record" {
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	mkdir mnt dying
+	executable beside 'mount --make-rprivate /; (hung_fs mnt >server &); (hung_fs dying >other &)
+		until [ -s server ] && [ -s other ]; do sleep .05; done; exec "$real" "$@"'
+	executable unshared 'exec unshare --mount ./beside "$@"'
+	real=$WDRUN WDRUN=./unshared orphan --name=a -- bash -c 'read -r _ server <server
+		(echo "$BASHPID" >pid; exec setsid hung_exec mnt/file "$server") &
+		(exec 3<dying/file; echo "ready $BASHPID"; exec sleep 1000) & wait'
+	dying=$ready
+	wait_until grep -q hung server
+	wait_until grep -q 'VmExe:.* 0 kB' "/proc/$(<pid)/status"
+	says_ready other
+	kill -USR1 "$ready"
+	wait_until grep -q hung other
+	kill -KILL "$dying"
+	wait_until no grep -q VmRSS "/proc/$dying/status"
+	sh -c 'sleep 7; kill -KILL "$0"' "$ready" 3>&- &
+	servers=("$!")
+	complete "$WDRUN" --reap
+	first="$status: $stderr"
+	says_ready server
+	sh -c 'sleep 1; kill -KILL "$0"' "$ready" 3>&- &
+	complete "$WDRUN" --reap
+	wait "${servers[@]}" "$!" || true # else the teardown of a failed test would hang
+	[[ "$first" = "1: "*"cannot look into $(<pid) "* ]]
+	[[ "$first" != *"left $dying"* ]]
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	is_dead "$(<pid)"
+}
+
 @test "--reap leaves a process of another user alone, and keeps its run on record" {
 	need_other_user
 	orphan --name=a -- bash -c '
