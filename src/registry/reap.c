@@ -49,9 +49,9 @@ struct process {
 struct sight {
 	struct procid id;
 	struct procstat stat;
-	const struct process *parent; /* if that was noted */
-	bool is_own;                  /* of this user */
-	bool is_read; /* all of it that is looked at may be read */
+	const struct process *parent;   /* if that was noted */
+	bool is_own;                    /* of this user */
+	bool is_read;                   /* nothing was hidden from this user */
 	char path[2 * RUNID_PATH_SIZE]; /* WDRUN_ID, as "/OUTER/INNER/" */
 };
 
@@ -119,8 +119,7 @@ read_stat(const struct search *search, pid_t pid, struct procstat *stat)
 	return result == 0 || stat->is_in_exec;
 }
 
-/* Waits for the death of the process ID until UNTIL. Returns whether it lives
- * on. */
+/* Waits for the death of the process ID, until UNTIL. Whether it lives on. */
 static bool
 lives_on(const struct search *search, const struct procid *id, int64_t until)
 {
