@@ -61,27 +61,20 @@ stopped() {
 	END_OF_STATES
 }
 
-@test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {
-	while read -r watcher options expected; do
-		start bash -c 'sleep 1000 & echo $! >pid
-			exec "$WDRUN" "$0" sigcount' "$options"
-		await_ready
-		read -r older <pid
-		# The older one is the first child of the front.
-		look_at "$ready"
-		front=$started supervisor=$process_parent
-		kill -KILL "${!watcher}"
-		gives "$expected" finish
-		wait_until is_dead "$ready"
-		is_alive "$older"
-		kill -KILL "$older"
-		wait_until nobody_is_left
-	done <<<$'front --setsid 137\nsupervisor --foreground 137'
+@test "SIGKILL of the front spares the children that a program had before it executed wdrun" {
+	start bash -c 'sleep 1000 & echo $! >pid
+		exec "$WDRUN" sigcount'
+	await_ready
+	kill -KILL "$started"
+	gives 137 finish
+	wait_until is_dead "$ready"
+	is_alive "$(<pid)"
+	kill -KILL "$(<pid)"
+	wait_until nobody_is_left
 }
 
-# The command has started a stubborn daemon and, in unproven, a process that has neither
-# session nor environment of the run. Waits until all are ready, and ends the supervisor,
-# which is not the first child of a front that had children before.
+# The command has started a stubborn daemon and a process, unproven, that has neither session
+# nor environment of the run. Ends the supervisor, which is not the front's first child.
 command=(bash -c 'escape fork setsid stubborn >daemon &
 	escape fork setsid empty >unproven & exec sigcount')
 kill_its_supervisor() {
@@ -146,8 +139,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
 	kill -KILL "$(<older)"
 }
 
-# The run of $front answers after it could have noticed a death, and its command
-# is alive. Ends it.
+# The run of $front answers after it could have noticed a death. Ends it.
 goes_on_without_caller() {
 	kill -USR1 "$front"
 	wait_until grep -q 'got 10' out
@@ -157,8 +149,7 @@ goes_on_without_caller() {
 }
 
 @test "with --die-with-parent, the death of the caller ends the run; the end of one of its threads does not" {
-	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
-		escape fork setsid stubborn; :'
+	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms escape fork setsid stubborn; :'
 	ended_by KILL 137
 	wait_until nobody_is_left
 

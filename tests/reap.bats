@@ -16,8 +16,7 @@ reap_finishes() {
 	for pid; do is_dead "$pid"; done
 }
 
-# reap_keeps WORD...: --reap does not finish the run, which a message with these
-# words says.
+# reap_keeps WORD...: --reap does not finish the run, and a message has these words.
 reap_keeps() {
 	gives 1 complete "$WDRUN" --reap
 	is_on_record
@@ -38,8 +37,7 @@ reap_keeps() {
 	has_line_count 1 err
 	has_message "$id" nightly "$ready"
 
-	orphan --name=nightly -- bash -c 'for _ in {1..40}; do sleep 1000 & done
-		exec escape fork setsid'
+	orphan --name=nightly -- bash -c 'for _ in {1..40}; do sleep 1000 & done; exec escape fork setsid'
 	complete "$WDRUN" --name=daily -- grep -s State "/proc/$ready/status"
 	[[ -z $output || $output == *zombie* ]]
 	has_message "$id" nightly ' 41 '
@@ -72,8 +70,7 @@ reap_keeps() {
 # bats test_tags=slow
 @test "--reap ends what is left of a run in the session of another run, and nothing of the other run" {
 	begin outer -- bash -c 'setsid sleep 1000 & echo "$!" >other
-		"$WDRUN" --foreground --name=inner -- sh -c \
-			"escape fork & escape fork setsid & wait" &
+		"$WDRUN" --foreground --name=inner -- sh -c "escape fork & escape fork setsid & wait" &
 		echo "$!" >inner; wait "$!"; exec sleep 1000'
 	outer=$front outer_id=$id
 	find_watchers
@@ -102,8 +99,7 @@ reap_keeps() {
 	done
 	live bash -c 'exec -a "WDRUN_ID=$1" sleep 1000' - "$id"
 	strangers+=("$living")
-	complete setsid env WDRUN_ID="$id" sh -c '"$WDRUN" --reap
-		echo "status $?, $$ lives"'
+	complete setsid env WDRUN_ID="$id" sh -c '"$WDRUN" --reap; echo "status $?, $$ lives"'
 	[ "$output" = "status 1, $started lives" ]
 	has_message "$id" "$started"
 	is_dead "$ready"
@@ -131,10 +127,40 @@ reap_keeps() {
 	[ ! -e lock ]
 }
 
+# bats test_tags=slow
+@test "--reap waits for a process that dies or is in execve(2), and keeps the run of one that hangs there on record" {
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	mkdir mnt dying
+	executable beside 'mount --make-rprivate /; (hung_fs mnt >server &); (hung_fs dying >other &)
+		until [ -s server ] && [ -s other ]; do sleep .05; done; exec "$real" "$@"'
+	real=$WDRUN WDRUN=unshare orphan --mount ./beside --name=a -- bash -c '
+		read -r _ server <server; read -r _ other <other
+		(echo "$BASHPID" >pid; exec setsid hung_exec mnt/file "$server") &
+		(exec 3<dying/file; kill -USR1 "$other"; echo "ready $BASHPID"; exec sleep 1000) & wait'
+	dying=$ready
+	wait_until grep -q hung server
+	wait_until grep -q hung other
+	wait_until grep -q 'VmExe:.* 0 kB' "/proc/$(<pid)/status"
+	kill -KILL "$dying"
+	wait_until no grep -q VmRSS "/proc/$dying/status"
+	says_ready other
+	sh -c 'sleep 7; kill -KILL "$0"' "$ready" 3>&- &
+	servers=("$!")
+	complete "$WDRUN" --reap
+	first="$status: $stderr"
+	says_ready server
+	sh -c 'sleep 1; kill -KILL "$0"' "$ready" 3>&- &
+	complete "$WDRUN" --reap
+	wait "${servers[@]}" "$!" || true # else the teardown of a failed test would hang
+	[[ "$status, $first" = "0, 1: "*"cannot look into $(<pid) "* && "$first" != *"left $dying"* ]]
+	is_off_the_record
+	is_dead "$(<pid)"
+}
+
 @test "--reap leaves a process of another user alone, and keeps its run on record" {
 	need_other_user
-	orphan --name=a -- bash -c '
-		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
+	orphan --name=a -- bash -c 'setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
 		echo "$!" >other; escape fork setsid; wait'
 	wait_until is_asleep "$(<other)"
 	reap_keeps "$(<other)"
@@ -162,7 +188,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "a run of another PID namespace is listed as elsewhere, and neither reaped nor cancelled" {
+@test "a run of another PID namespace is listed as elsewhere, and neither reaped nor cancelled; --reap says how to finish it" {
 	need_unshare --pid --fork --mount-proc
 	begin job -- sigcount
 	job=$front
@@ -172,28 +198,13 @@ reap_keeps() {
 		"$WDRUN" --reap; echo "$?"'
 	[ "$output" = $'125\n125\n0' ]
 	[[ $(<list) =~ inside\ +[^\ ]+\ +elsewhere\  ]]
+	has_message "$id" "rm '$WDRUN_REGISTRY/$id.run'"
+	no has_message "$job-" rm # it is alive
 	is_on_record
 	is_unharmed "$ready"
 	is_unharmed "$job"
 	reap_finishes "$ready"
 	end "$job"
-}
-
-# bats test_tags=slow
-@test "--reap names a run whose PID namespace is gone, and says how to finish it" {
-	need_unshare --pid --fork --mount-proc --kill-child
-	start unshare --pid --fork --mount-proc --kill-child "$WDRUN" --name=job act any ready live
-	await_ready
-	container=$started
-	gives 0 complete "$WDRUN" --reap # it is alive
-	[ ! -s err ]
-	kill -KILL "$container"
-	wait_until nobody_is_left
-	id=$(ids)
-	gives 0 complete "$WDRUN" --reap
-	has_line_count 1 err
-	has_message "$id" "rm '$WDRUN_REGISTRY/$id.run'"
-	is_on_record
 }
 
 # bats test_tags=slow
@@ -205,8 +216,7 @@ reap_keeps() {
 	cp "$(command -v sleep)" agent
 	chmod 711 agent # who may not read a program may not look into its process
 	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-	orphan=("${as[@]}" ./wdrun --name=a sh -c 'setsid ./agent 1000 & exec act any ready live')
-	start "${orphan[@]}"
+	start "${as[@]}" ./wdrun --name=a sh -c 'setsid ./agent 1000 & exec act any ready live'
 	await_ready
 	front=$started
 	find_id
@@ -251,8 +261,7 @@ reap_keeps() {
 @test "--reap removes the --lock and --cleanup files of the run, but not those of others, and says so" {
 	: >before
 	orphan --name=a --lock=lock --cleanup={before,pid,made,d,d/pid} -- bash -c 'mkdir d
-		echo "$$" >pid; echo "$$" >d/pid; echo data >made
-		exec escape fork setsid'
+		echo "$$" >pid; echo "$$" >d/pid; echo data >made; exec escape fork setsid'
 	[ -e lock ]
 	reap_finishes "$ready"
 	[ "$(echo *)" = 'before err out registry' ]

@@ -220,6 +220,8 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
+	stat->is_exiting =
+	    stat->state != 'Z' && *procfs_value(text, "\nVmRSS:\t") == '\0';
 	/* It has memory, but no page of the program yet. */
 	stat->is_in_exec = *procfs_value(text, "\nVmExe:\t") != '\0' &&
 	                   number_of(text, "\nVmExe:\t") == 0;

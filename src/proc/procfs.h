@@ -66,7 +66,8 @@ bool procfs_is_supervisor(pid_t pid);
 /* What is not known is 0. */
 struct procstat {
 	char state;
-	bool is_dead; /* a zombie, with all its threads */
+	bool is_dead;    /* a zombie, with all its threads */
+	bool is_exiting; /* without memory or environment; or a kernel thread */
 	/* It is in execve(2), with the kernel's exec_update_lock held. While
 	 * that waits for a file system that does not answer, a read of "stat"
 	 * (since 2026), "io", "wchan", "syscall", "environ" or the links hangs;

@@ -21,6 +21,7 @@
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
+#define EXEC_BOUND  (5 * SECOND)  /* of all waits for an execve(2) */
 
 #define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
@@ -28,7 +29,6 @@
 /* A run whose watchers are dead. */
 struct lost_run {
 	const struct entry *entry;
-	uint64_t since; /* clock ticks: no process of the run is older */
 	size_t killed;
 	size_t left;        /* for which the run stays on record */
 	struct strbuf line; /* the message */
@@ -45,11 +45,23 @@ struct process {
 	struct lost_run *run;
 };
 
+/* What was read of a process. */
+struct sight {
+	struct procid id;
+	struct procstat stat;
+	const struct process *parent;   /* if that was noted */
+	bool is_own;                    /* of this user */
+	bool is_read;                   /* nothing was hidden from this user */
+	char path[2 * RUNID_PATH_SIZE]; /* WDRUN_ID, as "/OUTER/INNER/" */
+};
+
 /* The search for the processes of runs, in one scan of /proc after another. */
 struct search {
 	struct lost_run *runs;
 	size_t run_count;
 	bool is_last;              /* the scan that only tells who is left */
+	int64_t exec_until;        /* the end of the waits for an execve(2) */
+	int64_t dead_until;        /* the end of the waits for a death */
 	struct process *processes; /* that were stopped */
 	size_t count;
 	size_t killed; /* of these */
@@ -63,12 +75,14 @@ add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
 	cmdline_add(line, pid, width);
 }
 
-/* Adds the WDRUN_ID of the process PID to PATH, as "/OUTER/INNER/"; nothing for
- * a moment within execve(2). Returns whether that may be read. */
+/* Reads the path of SIGHT; nothing for a moment within execve(2). Returns
+ * whether that may be read. */
 static bool
-add_path(struct strbuf *path, pid_t pid)
+read_path(struct sight *sight)
 {
-	const int dir = procfs_dir(pid);
+	struct strbuf path = { .text = sight->path,
+		               .size = sizeof(sight->path) };
+	const int dir = procfs_dir(sight->id.pid);
 	const int fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
 	FILE *const environment = fd == -1 ? NULL : fdopen(fd, "r");
 	char *variable = NULL;
@@ -82,11 +96,42 @@ add_path(struct strbuf *path, pid_t pid)
 	while (getdelim(&variable, &size, '\0', environment) > 0) {
 		if (strncmp(variable, RUNID_VARIABLE "=",
 		            strlen(RUNID_VARIABLE "=")) == 0)
-			strbuf_addf(path, "/%s/", strchr(variable, '=') + 1);
+			strbuf_addf(&path, "/%s/", strchr(variable, '=') + 1);
 	}
 	free(variable);
 	(void)fclose(environment);
 	return true;
+}
+
+/* As procstat_read(), but waits longer for the end of an execve(2), which hides
+ * all but the status. If that hangs, the start is UINT64_MAX. Returns whether
+ * the process PID is there. */
+static bool
+read_stat(const struct search *search, pid_t pid, struct procstat *stat)
+{
+	int result;
+
+	do
+		result = procstat_read(pid, stat);
+	while (stat->is_in_exec && duration_now() < search->exec_until);
+	if (stat->is_in_exec)
+		stat->start = UINT64_MAX;
+	return result == 0 || stat->is_in_exec;
+}
+
+/* Waits for the death of the process ID, until UNTIL. Whether it lives on. */
+static bool
+lives_on(const struct search *search, const struct procid *id, int64_t until)
+{
+	struct procstat stat;
+
+	while (read_stat(search, id->pid, &stat) && stat.start == id->start &&
+	       !stat.is_dead) {
+		if (duration_now() >= until)
+			return true;
+		duration_sleep(MILLISECOND);
+	}
+	return false;
 }
 
 /* Returns what was noted of the process PID, which is alive; or NULL. */
@@ -96,7 +141,7 @@ find_noted(const struct search *search, pid_t pid)
 	for (size_t i = 0; i < search->count; i++) {
 		const struct process *const process = &search->processes[i];
 
-		if (process->id.pid == pid && procid_is_alive(&process->id))
+		if (process->id.pid == pid && lives_on(search, &process->id, 0))
 			return process;
 	}
 	return NULL;
@@ -117,24 +162,15 @@ note(struct search *search, const struct procid *id, struct lost_run *run)
 	procid_kill(id, SIGSTOP);
 }
 
-/* Tells of the process PID, which is, or may be, of RUN. */
-static void
-tell_left(struct lost_run *run, pid_t pid, bool is_known, bool has_words)
-{
-	run->left += is_known;
-	add_process(&run->line, is_known ? "left" : "cannot look into", pid,
-	            has_words ? COMMAND_WIDTH : 0);
-}
-
 /* Whether PID, or an ancestor that is no older than RUN, bears a name of --keep
  * and leads a session. */
 static bool
-is_kept(const struct lost_run *run, pid_t pid)
+is_kept(const struct search *search, const struct lost_run *run, pid_t pid)
 {
 	struct procstat stat;
 
-	while (run->entry->keep != NULL && procstat_read(pid, &stat) == 0 &&
-	       stat.start >= run->since) {
+	while (run->entry->keep != NULL && read_stat(search, pid, &stat) &&
+	       stat.start >= run->entry->front.start) {
 		if (stat.session == pid && procfs_bears(pid, run->entry->keep))
 			return true;
 		pid = stat.parent;
@@ -142,50 +178,69 @@ is_kept(const struct lost_run *run, pid_t pid)
 	return false;
 }
 
-/* Looks for which runs the process PID is. The proof is the run's ID, a session
- * or a parent that is proven, and alive after the child was read: so it is the
- * parent that the child has shown. Another user's memory is not read: that
- * could hang (userfaultfd(2)). */
+/* Whether the process of SIGHT is to be killed, since it is of RUN. The proof
+ * is the run's ID, a session or a parent that is proven, and alive after the
+ * child was read: so it is the parent that the child has shown. The last scan
+ * tells of the process instead, once it does not die within the bound. */
+static bool
+judge(const struct search *search, struct lost_run *run,
+      const struct sight *sight)
+{
+	const struct procstat *const stat = &sight->stat;
+	const bool is_member =
+	    run->session != 0 && stat->session == run->session;
+	const bool is_child =
+	    sight->parent != NULL && sight->parent->run == run;
+	bool is_proven = is_child || strstr(sight->path, run->word) != NULL;
+	const bool is_known = is_proven || is_member;
+
+	if (run->entry->is_elsewhere || /* of an earlier boot: nobody lives */
+	    stat->start < run->entry->front.start ||
+	    (!is_known && sight->is_read) ||
+	    is_kept(search, run, sight->id.pid))
+		return false;
+	run->session_is_proven |= is_proven && is_member;
+	is_proven |= run->session_is_proven && is_member;
+	if (!search->is_last)
+		return is_proven && sight->is_own;
+	if (stat->is_exiting &&
+	    !lives_on(search, &sight->id, search->dead_until))
+		return false;
+	run->left += is_known || stat->is_in_exec;
+	add_process(&run->line, is_known ? "left" : "cannot look into",
+	            sight->id.pid,
+	            sight->is_own && sight->is_read ? COMMAND_WIDTH : 0);
+	return false;
+}
+
+/* Looks for which runs the process PID is. Another user's memory is not read:
+ * that could hang (userfaultfd(2)). */
 static void
 look_at(struct search *search, pid_t pid)
 {
-	char text[2 * RUNID_PATH_SIZE] = "";
-	struct strbuf path = { .text = text, .size = sizeof(text) };
+	struct sight sight = { .id.pid = pid };
+	struct procstat *const stat = &sight.stat;
 	struct lost_run *owner = NULL;
-	struct procstat stat;
 
 	if ((!search->is_last && find_noted(search, pid) != NULL) ||
-	    procstat_read(pid, &stat) == -1 || stat.is_dead)
+	    !read_stat(search, pid, stat) || stat->is_dead ||
+	    (stat->is_in_exec && !search->is_last))
 		return;
-
-	const struct procid id = { pid, stat.start };
-	const bool is_own = stat.user == geteuid();
-	const bool is_read = !is_own || add_path(&path, pid);
-	const struct process *const parent = find_noted(search, stat.parent);
-
+	sight.id.start = stat->start;
+	sight.is_own = stat->user == geteuid();
+	sight.is_read =
+	    !sight.is_own || (!stat->is_in_exec && read_path(&sight));
+	sight.parent = find_noted(search, stat->parent);
 	/* All that was read is of one process, whoever has its PID later. */
-	if (!procid_is_alive(&id))
+	if (!read_stat(search, pid, stat) || stat->start != sight.id.start ||
+	    stat->is_dead)
 		return;
 	for (size_t i = 0; i < search->run_count; i++) {
-		struct lost_run *const run = &search->runs[i];
-		const bool is_member =
-		    run->session != 0 && stat.session == run->session;
-		const bool is_child = parent != NULL && parent->run == run;
-		bool is_proven = is_child || strstr(text, run->word) != NULL;
-		const bool is_known = is_proven || is_member;
-
-		if (stat.start < run->since || (!is_known && is_read) ||
-		    is_kept(run, pid))
-			continue;
-		run->session_is_proven |= is_proven && is_member;
-		is_proven |= run->session_is_proven && is_member;
-		if (search->is_last)
-			tell_left(run, pid, is_known, is_own && is_read);
-		else if (is_proven && is_own)
-			owner = run;
+		if (judge(search, &search->runs[i], &sight))
+			owner = &search->runs[i];
 	}
 	if (owner != NULL && !procfs_descends(procfs_self(), pid))
-		note(search, &id, owner);
+		note(search, &sight.id, owner);
 }
 
 /* Looks at all processes, the youngest first: of a chain, in which each forks
@@ -209,7 +264,7 @@ kill_noted(struct search *search)
 		    &search->processes[search->killed];
 		struct lost_run *const run = process->run;
 
-		if (!procid_is_alive(&process->id))
+		if (!lives_on(search, &process->id, 0))
 			continue;
 		if (run->killed++ < NAMED_MAX)
 			add_process(&run->line, "killed", process->id.pid,
@@ -222,7 +277,9 @@ kill_noted(struct search *search)
 static void
 end_all(struct lost_run runs[], size_t count)
 {
-	struct search search = { .runs = runs, .run_count = count };
+	struct search search = { .runs = runs,
+		                 .run_count = count,
+		                 .exec_until = duration_now() + EXEC_BOUND };
 	int empty = 0; /* scans in a row that have found nobody new */
 
 	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
@@ -238,13 +295,10 @@ end_all(struct lost_run runs[], size_t count)
 	}
 	kill_noted(&search);
 
-	const int64_t deadline = duration_now() + BOUND;
-
-	for (size_t i = 0; i < search.count; i++) {
-		while (procid_is_alive(&search.processes[i].id) &&
-		       duration_now() < deadline)
-			duration_sleep(MILLISECOND);
-	}
+	search.dead_until = duration_now() + BOUND;
+	for (size_t i = 0; i < search.count; i++)
+		(void)lives_on(&search, &search.processes[i].id,
+		               search.dead_until);
 	search.is_last = true;
 	scan(&search);
 	free(search.processes);
@@ -290,8 +344,6 @@ begin(struct lost_run *run, const struct entry *entry)
 	strbuf_addf(&run->line, "reaped run %s", entry->id);
 	if (name != NULL)
 		strbuf_addf(&run->line, " (%s)", name);
-	/* Nobody lives who is of an earlier boot. */
-	run->since = entry->is_elsewhere ? UINT64_MAX : entry->front.start;
 	/* The kernel gives a PID to no other process while it is the number of
 	 * a session: if it did, the session has ended. */
 	if (procstat_read(entry->supervisor.pid, &stat) == -1 ||
