@@ -131,6 +131,7 @@ say() {
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 3 threads | exec block watch
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 	END

@@ -489,8 +489,8 @@ holds_lock(pid_t pid, const char *lock)
 /* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
  * the last row without an arrow: proc(5). Of several, it is not known which is
  * the thread's. Processes inherit an flock(2), so the tree may have it, too. */
-void
-fd_say_holder(struct scene *scene)
+static void
+say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
 	const pid_t self = scene->sight->pid;
@@ -529,4 +529,18 @@ fd_say_holder(struct scene *scene)
 		                : COMMAND_WIDTH);
 		return;
 	}
+}
+
+void
+fd_say_awaited(struct scene *scene, int fd)
+{
+	struct thread *const thread = &scene->thread;
+
+	if (fd_say(scene, fd) != SOURCE_OTHERS)
+		thread->rank = WAIT_LOOP;
+	if (thread->wait == WAIT_WRITE &&
+	    strstr(thread->function, "pipe_") != NULL)
+		say(scene, ": the pipe is full");
+	if (thread->wait == WAIT_LOCK)
+		say_holder(scene);
 }
