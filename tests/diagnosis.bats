@@ -66,7 +66,7 @@ say() {
 	mkfifo unwritten
 	exec 7< <(exec sleep 1000)
 	other=$!
-	flock lock sleep 1000 3>&- &
+	flock -F lock sleep 1000 3>&- &
 	holder=$!
 	wait_until no flock -n lock true
 	shown <<-END
@@ -74,11 +74,11 @@ say() {
 		writing fd 1 (pipe to *) | say; yes | sleep 1000
 		PID cat unwritten *opening a FIFO that nobody opens for writing: 'unwritten' | say; exec cat unwritten
 		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
-		PID *waiting for a lock on fd * (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
+		PID *waiting for a lock on fd * (HERE/lock), held by $holder sleep 1000 | say; exec flock lock true
 		waiting for a lock on fd * (HERE/record), held by *block record | block record & exec block record
+		waiting for a lock on fd * (HERE/ofd), held by *block ofd | block ofd & exec block ofd
 	END
-	first_child "$holder"
-	kill "$other" "$child"
+	kill "$other" "$holder"
 	wait "$holder" || true
 	exec 7<&-
 }
@@ -131,6 +131,7 @@ say() {
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 3 threads | exec block watch
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 	END
@@ -188,21 +189,22 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "a stop names the holder of a lock, even if it is another user's process" {
-	need_other_user flock
-	chmod 777 .
-	chmod 755 .. ../..
+@test "a stop names the holder of a lock, even if it is another user's process, or has inherited it in a container" {
+	need_other_user
+	need_unshare --pid --fork --mount-proc
+	chmod 755 . .. ../..
 	cp "$WDRUN" .
 	: >lock
-	flock lock sleep 1000 3>&- &
+	flock -F lock sleep 1000 3>&- &
 	holder=$!
 	wait_until no flock -n lock true
 	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
 		./wdrun -t 300ms flock lock true
-	has_message 'waiting for a lock on fd ' "/lock), held by $holder flock lock sleep 1000"
-	first_child "$holder"
-	kill "$child"
+	has_message 'waiting for a lock on fd ' "/lock), held by $holder sleep 1000"
+	kill "$holder"
 	wait "$holder" || true
+	complete_late unshare --pid --fork --mount-proc "$WDRUN" -i LIMIT "${stop[@]}" sh -c '(flock 9; sleep 1000 & exit) 9>job; echo "ready $$"; flock job true; :'
+	grep ' flock job true .*, held by [0-9]* sleep 1000$' err
 }
 
 # bats test_tags=slow

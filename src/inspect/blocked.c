@@ -24,6 +24,7 @@
 #define NAMED_MAX    4    /* descriptors that are named */
 #define CALLS_MAX    5
 #define NO_CALL      (-1)
+#define PAUSE_MAX    16 /* milliseconds that a thread that runs is waited for */
 #define FUTEX_OWN    128 /* FUTEX_PRIVATE_FLAG: of this process alone */
 
 /* Reads from the process's memory, up to the first page that is not mapped.
@@ -46,20 +47,6 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 }
 
 /* --- the words of each wait ----------------------------------------------- */
-
-static void
-say_fd(struct scene *scene, int fd)
-{
-	struct thread *const thread = &scene->thread;
-
-	if (fd_say(scene, fd) != SOURCE_OTHERS)
-		thread->rank = WAIT_LOOP;
-	if (thread->wait == WAIT_WRITE &&
-	    strstr(thread->function, "pipe_") != NULL)
-		say(scene, ": the pipe is full");
-	if (thread->wait == WAIT_LOCK)
-		fd_say_holder(scene);
-}
 
 /* Says the path in ARGUMENT, if it is known: not where another thread may have
  * changed it, or it starts elsewhere. */
@@ -479,6 +466,7 @@ read_thread(struct look *look, struct thread *thread)
 {
 	struct procstat stat;
 
+	*thread = (struct thread){ .id = thread->id, .words = "", .alike = 1 };
 	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
@@ -512,7 +500,7 @@ is_same_wait(const struct thread *a, const struct thread *b)
 
 /* Says what the thread is blocked in, and may lower its rank. */
 static void
-describe_thread(struct scene *scene)
+say_wait(struct scene *scene)
 {
 	struct thread *const thread = &scene->thread;
 
@@ -526,7 +514,7 @@ describe_thread(struct scene *scene)
 		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
 	for (const char *at = thread->words; *at != '\0'; at++) {
 		if (*at == '%')
-			say_fd(scene, (int)thread->args[*++at - '0']);
+			fd_say_awaited(scene, (int)thread->args[*++at - '0']);
 		else if (*at == '@')
 			say_path(scene, *++at - '0');
 		else
@@ -536,38 +524,62 @@ describe_thread(struct scene *scene)
 		rests[thread->wait](scene);
 }
 
+/* Describes the thread in WORDS. If it is still in the same call afterwards,
+ * then all that was read belongs to that call. But an event loop that wakes up
+ * for its own plumbing is in another one by then: what two descriptions in a
+ * row say is true of both. Returns false if the thread does not wait. */
+static bool
+describe_thread(struct scene *scene, char words[WAIT_SIZE])
+{
+	struct thread *const thread = &scene->thread;
+	struct thread again = { .id = thread->id };
+	char before[WAIT_SIZE];
+
+	for (int pause = 1; pause < PAUSE_MAX && duration_now() < scene->until;
+	     pause *= 2) {
+		if (thread->state != 'R') {
+			memcpy(before, words, WAIT_SIZE);
+			scene->line =
+			    (struct strbuf){ .text = words, .size = WAIT_SIZE };
+			words[0] = '\0';
+			say_wait(scene);
+			read_thread(scene->look, &again);
+			if (strcmp(again.call, thread->call) == 0 ||
+			    (pause > 1 && strcmp(words, before) == 0))
+				return true;
+		}
+		(void)poll(NULL, 0, pause);
+		read_thread(scene->look, thread);
+	}
+	return false;
+}
+
 /* Describes the thread with the most telling wait. */
 void
 blocked_describe(struct scene *scene)
 {
 	static struct procfs_list ids; /* the words need lists of their own */
 	struct sight *const sight = scene->sight;
+	struct thread *const thread = &scene->thread;
 	struct thread best = { .id = sight->pid };
-	char words[sizeof(sight->wait)];
+	char words[WAIT_SIZE] = "";
 	size_t running = 0;
 
 	procfs_list_of(sight->pid, "task", &ids);
 	scene->threads = ids.count;
 	for (size_t i = 0; i < ids.count && duration_now() < scene->until;
 	     i++) {
-		struct thread thread = { .id = ids.numbers[i], .alike = 1 };
-
-		read_thread(scene->look, &thread);
-		if (thread.state == 'R') {
-			running++;
-		} else if (is_same_wait(&thread, &best)) {
+		thread->id = ids.numbers[i];
+		read_thread(scene->look, thread);
+		if (thread->state != 'R' && is_same_wait(thread, &best))
 			best.alike++;
-		} else if (thread.rank > best.rank) {
-			scene->thread = thread;
-			scene->line = (struct strbuf){ .text = words,
-				                       .size = sizeof(words) };
-			words[0] = '\0';
-			describe_thread(scene);
-			if (scene->thread.rank > best.rank) {
-				best = scene->thread;
-				memcpy(sight->wait, words, sizeof(words));
-			}
+		else if (thread->state != 'R' && thread->rank > best.rank &&
+		         describe_thread(scene, words) &&
+		         thread->rank > best.rank) {
+			best = *thread;
+			memcpy(sight->wait, words, sizeof(words));
 		}
+		running += thread->state == 'R';
 	}
 	scene->line = (struct strbuf){ .text = sight->wait,
 		                       .size = sizeof(sight->wait),
@@ -576,23 +588,13 @@ blocked_describe(struct scene *scene)
 	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
 		say(scene, ", in %d of its %zu threads", best.alike,
 		    scene->threads);
-
-	/* If the thread is still in the same call, then all that was read in
-	 * between belongs to that call. Else it does not wait for long. */
-	struct thread again = { .id = best.id };
-
-	read_thread(scene->look, &again);
-	if (strcmp(again.call, best.call) != 0) {
-		scene->line.length = 0;
-		sight->wait[0] = '\0';
-	}
 	/* The rest of a process that hangs may tick: so both are said. */
 	if (running > 0)
 		say(scene, "%son CPU", scene->line.length > 0 ? "; " : "");
 	if (running > 0 && scene->threads > 1)
 		say(scene, ", in %zu of its %zu threads", running,
 		    scene->threads);
-	scene->thread.id = sight->pid;
+	thread->id = sight->pid;
 	if (scene->look->tells_holders)
 		fd_say_output(scene);
 }

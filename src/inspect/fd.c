@@ -23,6 +23,7 @@
 #define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
+#define FILE_ID       "mnt_id:" /* begins the lines of fdinfo on the file */
 
 #define AT_NOT_ASKED    0x4000 /* AT_STATX_DONT_SYNC of statx(2) */
 #define STATX_TYPE_ONLY 0x1U   /* STATX_TYPE */
@@ -385,14 +386,22 @@ say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
+/* Reads what the kernel says of a descriptor: proc(5), fdinfo. */
+static void
+read_info(pid_t pid, int fd, char info[TEXT_SIZE])
+{
+	char path[PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
+	(void)procfs_read(pid, path, info, TEXT_SIZE);
+}
+
 int
 fd_value(const struct scene *scene, int fd, const char *key)
 {
-	char path[PATH_SIZE];
 	char info[TEXT_SIZE];
 
-	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
-	(void)procfs_read(scene->thread.id, path, info, sizeof(info));
+	read_info(scene->thread.id, fd, info);
 
 	const char *const value = procfs_value(info, key);
 
@@ -467,60 +476,96 @@ fd_say(struct scene *scene, int fd)
 	return say_file(scene, &end);
 }
 
-/* Whether a descriptor of PID has LOCK, a row of /proc/locks without its
- * number: so does its fdinfo. Another user's may not be read: then a lock that
- * PID has taken, as that row says, is its own. */
+/* Whether INFO, of a descriptor, has a lock of the whole file, of the kind that
+ * the thread's call takes: flock(2), or both kinds of fcntl(2). It is in the
+ * way of that call, also if it is for reading: beside it no other could be. */
 static bool
-holds_lock(pid_t pid, const char *lock)
+has_lock(const struct scene *scene, const char *info)
+{
+	const char *const kinds =
+	    scene->thread.number == SYS_flock ? "F" : "PO"; /* POSIX, OFDLCK */
+
+	for (; (info = strstr(info, "lock:")) != NULL; info++) {
+		if (strchr(kinds, field(info, 1)[0]) != NULL &&
+		    starts_with(field(info, 6), "0 EOF"))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a descriptor of PID has LOCK, of find_lock(). Another user's may not
+ * be read: then a lock that PID has taken, as its row says, is its own. */
+static bool
+holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
 	procfs_list_of(pid, "fdinfo", &fds);
-	for (size_t i = 0; i < fds.count; i++) {
-		char path[PATH_SIZE];
+	for (size_t i = 0; i < fds.count && duration_now() < scene->until;
+	     i++) {
 		char info[TEXT_SIZE];
 
-		(void)snprintf(path, sizeof(path), "fdinfo/%d", fds.numbers[i]);
-		(void)procfs_read(pid, path, info, sizeof(info));
-		if (strstr(info, lock) != NULL)
+		read_info(pid, fds.numbers[i], info);
+		if (strstr(info, lock) != NULL &&
+		    (!starts_with(lock, FILE_ID) || has_lock(scene, info)))
 			return true;
 	}
 	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
 }
 
-/* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
- * the last row without an arrow: proc(5). Of several, it is not known which is
- * the thread's. Processes inherit an flock(2), so the tree may have it, too. */
-void
-fd_say_holder(struct scene *scene)
+/* Finds the LOCK that the thread waits for. In /proc/locks, "1: -> FLOCK
+ * ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row without an arrow:
+ * proc(5). LOCK is that row without its number, as in the fdinfo of each
+ * descriptor that has the lock. But the rows of a process may be those of other
+ * threads; and none is there for an open file description lock, nor, in another
+ * PID namespace, for a lock whose taker is dead (locks_show() in fs/locks.c).
+ * Then LOCK is what fdinfo says of the file; or "" before Linux 5.14, and for a
+ * descriptor that has a lock, as processes that share it are not in the way. */
+static void
+find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 {
-	const struct look *const look = scene->look;
-	const pid_t self = scene->sight->pid;
 	FILE *const locks = fopen("locks", "re");
 	char row[TEXT_SIZE];
 	char last[TEXT_SIZE] = ""; /* without an arrow */
-	char lock[TEXT_SIZE] = "";
-	struct procstat stat;
 	int rows = 0;
 
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
 		if (field(row, 1)[0] != '-') {
 			memcpy(last, row, sizeof(row));
-		} else if ((pid_t)number_at(row, 5, 10) == self) {
+		} else if ((pid_t)number_at(row, 5, 10) == scene->sight->pid) {
 			rows++;
-			memcpy(lock, last, sizeof(last));
+			(void)snprintf(lock, TEXT_SIZE, "%s", field(last, 1));
 		}
 	}
 	if (locks != NULL)
 		(void)fclose(locks);
+	if (rows == 1)
+		return;
+	read_info(scene->thread.id, (int)scene->thread.args[0], row);
 
-	const char *const taken = field(lock, 1);
+	const char *const file = strstr(row, FILE_ID);
 
-	for (size_t i = 0; i <= look->count && rows == 1; i++) {
-		const pid_t pid = i == 0 ? (pid_t)number_at(taken, 3, 10)
+	lock[0] = '\0';
+	if (file != NULL && strstr(file, "ino:") != NULL &&
+	    strstr(file, "lock:") == NULL)
+		(void)snprintf(lock, TEXT_SIZE, "%s", file);
+}
+
+/* Processes inherit an flock(2), so the tree may have it, too. */
+static void
+say_holder(struct scene *scene)
+{
+	const struct look *const look = scene->look;
+	const pid_t self = scene->sight->pid;
+	char lock[TEXT_SIZE] = "";
+	struct procstat stat;
+
+	find_lock(scene, lock);
+	for (size_t i = 0; i <= look->count && lock[0] != '\0'; i++) {
+		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3, 10)
 		                         : look->sights[i - 1].pid;
 
 		if (pid <= 0 || pid == self ||
 		    procstat_read_status(pid, &stat) == -1 || stat.is_dead ||
-		    !holds_lock(pid, taken))
+		    !holds_lock(scene, pid, lock))
 			continue;
 		say(scene, ", held by %d ", pid);
 		cmdline_add(&scene->line, pid,
@@ -529,4 +574,18 @@ fd_say_holder(struct scene *scene)
 		                : COMMAND_WIDTH);
 		return;
 	}
+}
+
+void
+fd_say_awaited(struct scene *scene, int fd)
+{
+	struct thread *const thread = &scene->thread;
+
+	if (fd_say(scene, fd) != SOURCE_OTHERS)
+		thread->rank = WAIT_LOOP;
+	if (thread->wait == WAIT_WRITE &&
+	    strstr(thread->function, "pipe_") != NULL)
+		say(scene, ": the pipe is full");
+	if (thread->wait == WAIT_LOCK)
+		say_holder(scene);
 }

@@ -12,7 +12,8 @@ struct strbuf;
 #define LOOK_MAX       32  /* processes that are shown */
 #define LOOK_COMMAND   200 /* bytes of a command line */
 #define LOOK_STREAMS   3
-#define LOOK_LINK_SIZE 32 /* holds "socket:[4294967295]" */
+#define LOOK_LINK_SIZE 32  /* holds "socket:[4294967295]" */
+#define WAIT_SIZE      512 /* of what a process waits for, in words */
 
 /* A process, as it was seen. */
 struct sight {
@@ -21,13 +22,13 @@ struct sight {
 	int indent;      /* of its line, in columns */
 	bool is_refused; /* this process may not signal it */
 
-	char state;     /* proc(5) */
-	bool is_stuck;  /* a thread is in state D */
-	bool has_times; /* AGE and CPU are known */
-	int64_t age;    /* nanoseconds */
-	int64_t cpu;    /* nanoseconds, of reaped children too */
-	int64_t memory; /* KiB that it has in memory */
-	char wait[512]; /* "sleeping", or "" */
+	char state;           /* proc(5) */
+	bool is_stuck;        /* a thread is in state D */
+	bool has_times;       /* AGE and CPU are known */
+	int64_t age;          /* nanoseconds */
+	int64_t cpu;          /* nanoseconds, of reaped children too */
+	int64_t memory;       /* KiB that it has in memory */
+	char wait[WAIT_SIZE]; /* "sleeping", or "" */
 	char command[LOOK_COMMAND + 1]; /* quoted and shortened; "[sleep]" */
 };
 

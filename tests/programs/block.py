@@ -104,6 +104,9 @@ elif kind == 'keys':  # as vim(1), whose timers have a thread: the set is not on
 elif kind == 'record':  # the second process that does so waits
     record = open('record', 'w')
     fcntl.lockf(record, fcntl.LOCK_EX)
+elif kind == 'ofd':  # so does the second of these, for F_OFD_SETLKW
+    record = open('ofd', 'w')
+    fcntl.fcntl(record, 38, struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
 elif kind == 'signal':
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.sigwait([signal.SIGUSR1])
@@ -137,6 +140,19 @@ elif kind == 'watch':  # as an agent, which also watches files
     start_thread(os.read, libc.inotify_init(), 4096)
     start_thread(poll, client.fileno())
     poll(reader)
+elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
+    def run_loop(fd):
+        timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
+        libc.timerfd_settime(timer, 0, struct.pack('4q', 0, 3000000, 0, 3000000), None)
+        loop = select.epoll()
+        loop.register(timer, select.EPOLLIN)
+        loop.register(fd, select.EPOLLIN)
+        end = time.monotonic() + 1000
+        while loop.poll(end - time.monotonic()):
+            os.read(timer, 8)
+    ends = connection()
+    for _ in range(4):
+        start_thread(run_loop, ends[0].fileno())
 elif kind == 'two':  # two threads wait for two children
     for child in fork_idle(), fork_idle():
         start_thread(os.waitid, os.P_PID, child, os.WEXITED)
