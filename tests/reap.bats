@@ -133,8 +133,8 @@ reap_keeps() {
 	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
 	mkdir mnt dying
 	executable beside 'mount --make-rprivate /; (hung_fs mnt >server &); (hung_fs dying >other &)
-		until [ -s server ] && [ -s other ]; do sleep .05; done; exec "$real" "$@"'
-	real=$WDRUN WDRUN=unshare orphan --mount ./beside --name=a -- bash -c '
+		until [ -s server ] && [ -s other ]; do sleep .05; done' "exec '$WDRUN' \"\$@\""
+	WDRUN=unshare orphan --mount ./beside --name=a -- bash -c '
 		read -r _ server <server; read -r _ other <other
 		(echo "$BASHPID" >pid; exec setsid hung_exec mnt/file "$server") &
 		(exec 3<dying/file; kill -USR1 "$other"; echo "ready $BASHPID"; exec sleep 1000) & wait'
