@@ -14,7 +14,8 @@
  * the signal, and decides what follows. The front drops its copy.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
- * - SIGKILL of the front: by PR_SET_PDEATHSIG, the supervisor kills the tree.
+ * - SIGKILL of the front: PR_SET_PDEATHSIG wakes the supervisor, which kills
+ * the tree.
  * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. Its
  *   descendants come to the front, a subreaper too, which kills them, and ends
  * as the command did.
@@ -108,7 +109,7 @@ main(int argc, char *argv[])
 	if (argc > 0) {
 		char *const last = argv[argc - 1];
 
-		/* The kernel puts them one behind the other: execve(2). */
+		/* The kernel puts the words one behind the other: execve(2). */
 		run.words = argv[0];
 		run.words_size = (size_t)(last - run.words) + strlen(last) + 1;
 		copy_words(&run, alloca(run.words_size), argv);
@@ -148,7 +149,8 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	if (run.had_children) /* they are not the run's */
+	/* They are not the run's. After the fork: they are marked by PID. */
+	if (run.had_children)
 		tree_spare(&(struct tree){ .target = 0 }, NULL);
 	if (!front_watch(&front))
 		take_over(&run);
@@ -421,10 +423,12 @@ supervise(struct supervisor *self)
 /* Reaps all children, and makes the outcome. From now on the tree is not
  * signalled: its PIDs may be reused. */
 static void
-finish(struct run *run)
+finish(struct supervisor *self)
 {
+	struct run *const run = self->run;
 	siginfo_t info;
 
+	supervisor_reap(self, duration_now()); /* it notes the target's end */
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
@@ -464,7 +468,7 @@ be_supervisor(struct run *run)
 		detach(run, false);
 		supervise(&self);
 	}
-	finish(run);
+	finish(&self);
 	/* From here on, a front that loses us only does the rest of this. */
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
@@ -493,5 +497,5 @@ take_over(struct run *run)
 	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
 	/* All are dead, or some cannot be killed. */
 	enter(&self, decide(&self, duration_now()), duration_now());
-	finish(run);
+	finish(&self);
 }

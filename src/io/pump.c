@@ -44,7 +44,8 @@ close_stream(struct output *output, struct stream *stream)
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
  * pseudo-terminal has added, unless its modes say that the program's own bytes
- * come out. A "\r" at the end waits for the next chunk. */
+ * come out. A "\r" at the end waits for the next chunk; without one, the copy
+ * does not have it. */
 static void
 take_out_returns(struct stream *stream)
 {
@@ -224,8 +225,8 @@ carry(struct output *output, struct stream *stream)
 			break;
 		is_found |= find_texts(output, stream);
 	}
-	/* All is written, as nothing was read before. The reader sees the end,
-	 * too, but not before a Ctrl-C that may have caused it. */
+	/* All is written. Close, so that the reader sees the end; but with a
+	 * keyboard, a Ctrl-C that may have caused it has to come first. */
 	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
 		close_stream(output, stream);
 	return is_found;
@@ -328,7 +329,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	polled[AT_SIGNALS].fd = signal_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
-	if (output->streams[0].in_fd == -1) /* nobody wants keys any more */
+	if (output->streams[0].in_fd == -1 || terminal->facts->is_over)
 		terminal_give_back(terminal, true);
 	prepare(output, polled);
 	wake = (wake < until ? wake : until) - duration_now();

@@ -44,10 +44,10 @@ void terminal_reset_screen(const struct terminal *terminal);
 /* Whether a terminal that is shared has other modes than at the start. */
 bool terminal_is_changed(const struct terminal *terminal);
 
-/* In the watcher that ends the run, when a command that shared the terminal was
- * stopped: puts back modes and screen, unless a living group has the foreground
- * of the caller's, JOB, or another process of that may have set them, which
- * neither descends from this process nor is CALLER, a parent of that, ... */
+/* In the watcher that ends the run: puts back modes and screen after a stop of
+ * a command that shared the terminal. Leaves them alone if a living group other
+ * than the caller's, JOB, has the foreground; or if a process of JOB may have
+ * set them that is neither below this process nor CALLER nor above that. */
 void terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.

@@ -21,9 +21,8 @@
 #define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
+#define LOOK_WAITS      8    /* not one of 2 s: both watchers may be stopped */
 #define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
-
-#define LOOK_WAITS 8 /* not one of 2 s: both watchers may be stopped */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -109,8 +108,8 @@ note_continue(int signal)
 	is_continued = signal;
 }
 
-/* Whether the target is stopped, as the facts said: on a busy machine, "fg" may
- * have continued it before the front reads them. */
+/* False only where /proc shows that the target runs: on a busy machine, "fg"
+ * may have continued it before the front reads the facts. */
 static bool
 target_is_stopped(const struct front *self)
 {
@@ -152,8 +151,10 @@ carry_before_stop(const struct front *self)
 
 	for (int i = 0; i < STOP_WAITS && output->terminal.is_keyboard &&
 	                !group_is_stopped(output->facts->terminal.group);
-	     i++)
-		(void)output_pump(output, -1, duration_now() + STOP_WAIT);
+	     i++) {
+		if (output_pump(output, -1, duration_now() + STOP_WAIT))
+			wake_supervisor(self);
+	}
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
 		carry(self, duration_now());
 }
@@ -172,18 +173,18 @@ stop_job(struct front *self, unsigned stop)
 	const int64_t began = duration_now();
 	siginfo_t info;
 
-	/* They would merge with our own stop signal, and stop the clocks. */
+	/* Passed on now: they would merge with our own stop signal, and be
+	 * lost. */
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		pass_on(self, &info);
 	carry_before_stop(self);
 	terminal_give_back(&run->output.terminal, false);
 
-	/* No SIGCONT is lost, by which the caller's shell or the supervisor
-	 * wants this process to go on. A stop signal discards one that is
-	 * blocked and pending: so a handler notes each. The supervisor clears
-	 * the fact before it sends its own. So what comes before our stop
-	 * signal is pending is seen here; what comes later discards that, or
-	 * ends the stop: prepare_signal(), kernel/signal.c. */
+	/* A SIGCONT that comes meanwhile must not be lost, but a stop signal
+	 * discards a pending one: so a handler notes it. The supervisor clears
+	 * the fact before its SIGCONT. One that comes before our stop signal is
+	 * pending is noted; a later one discards that signal, or ends the stop:
+	 * prepare_signal(), kernel/signal.c. */
 	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
@@ -285,13 +286,13 @@ signal_instead(struct front *self)
 	const struct options *const options = run->options;
 
 	self->deadline = duration_add(duration_now(), options->kill_after);
-	run->facts->has_signalled = true;
+	signal_target(run, options->signal);
+	signal_target(run, SIGCONT);
+	run->facts->has_signalled = true; /* last: two signals are no harm */
 	if (!options->quiet)
 		message("%s; the look at its processes hangs: sending %s",
 		        reasons[run->facts->reason].words,
 		        signal_name(options->signal));
-	signal_target(run, options->signal);
-	signal_target(run, SIGCONT);
 }
 
 /* The deadline of the supervisor has passed: its look hangs; or it hangs in a
@@ -374,11 +375,12 @@ front_watch(struct front *self)
 
 	const bool has_outcome = facts->phase == PHASE_END;
 
-	/* It may hang in resources_release(), where this process would, too. */
+	/* The supervisor may hang in resources_release(), where this process
+	 * would, too. */
 	if (self->lateness >= LATE_KILLED && (has_outcome || !*is_dead))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so a target that
-	 * lives keeps its PID. The rest, its children, is out of reach. */
+	 * lives keeps its PID. The rest comes here only when it is reaped. */
 	if (!*is_dead && !has_outcome) {
 		signal_target(run, SIGKILL);
 		run->facts->ended = duration_now();
@@ -426,9 +428,9 @@ take_signals(struct front *self)
 	return stopped;
 }
 
-/* Until when readers may take the rest of the output: until --timeout. Where
- * the run has failed, as long as a stop may take, and something each
- * READER_PATIENCE. After --until and survivors, the status says that all is
+/* Until when the output is drained: until --timeout. Where the run has failed:
+ * for --kill-after, or READER_PATIENCE after the last byte that was taken, if
+ * that is sooner. After --until and survivors, the status says that all is
  * well: nobody would miss what is lost. */
 static int64_t
 end_of_drain(const struct front *self, int64_t began, int64_t taken)

@@ -24,10 +24,11 @@ now_in_ms(void)
 	return (unsigned)(duration_now() / MILLISECOND) | 1; /* 0: never */
 }
 
+/* Takes the time last: another watcher may just have written SINCE. */
 static bool
-is_fresh(unsigned since, unsigned now, unsigned time)
+is_fresh(unsigned since, unsigned time)
 {
-	return since != 0 && now - since < time;
+	return since != 0 && now_in_ms() - since < time;
 }
 
 /* Whether SIGNAL was counted, or has reached the target's job, so recently that
@@ -36,12 +37,11 @@ static bool
 is_copy(struct facts *facts, int signal)
 {
 	atomic_uint *const counted = &facts->counted_ms[signal];
-	const unsigned now = now_in_ms();
 	unsigned before = *counted;
 
 	/* Of two watchers that do this at once, one has the copy. */
-	return is_fresh(before, now, COPY_TIME) ||
-	       !atomic_compare_exchange_strong(counted, &before, now);
+	return is_fresh(before, COPY_TIME) ||
+	       !atomic_compare_exchange_strong(counted, &before, now_in_ms());
 }
 
 /* The same for a SIGNAL from the supervisor of an outer run. */
@@ -52,8 +52,8 @@ is_outer_copy(struct supervisor *self, int signal)
 	const atomic_uint *const counted = &facts->counted_ms[signal];
 	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
 	/* Each signal that was counted here has one such copy. */
-	const bool is_late = *counted != *last_of_outer &&
-	                     is_fresh(*counted, now_in_ms(), OUTER_COPY_TIME);
+	const bool is_late =
+	    *counted != *last_of_outer && is_fresh(*counted, OUTER_COPY_TIME);
 	const bool is_of_outer = is_late || is_copy(facts, signal);
 
 	*last_of_outer = *counted;
@@ -61,7 +61,7 @@ is_outer_copy(struct supervisor *self, int signal)
 }
 
 void
-order_give(struct facts *facts, int signal, bool is_key)
+order_give(struct facts *facts, int signal, bool is_for_job)
 {
 	/* As the kernel does: prepare_signal(), kernel/signal.c. */
 	for (int i = 0; i < 2; i++) {
@@ -70,15 +70,15 @@ order_give(struct facts *facts, int signal, bool is_key)
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
 			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
 	}
-	facts->orders[is_key][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
+	facts->orders[is_for_job][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
 }
 
 uint64_t
-order_take(struct facts *facts, bool is_key)
+order_take(struct facts *facts, bool is_for_job)
 {
-	const uint64_t high = atomic_exchange(&facts->orders[is_key][1], 0);
+	const uint64_t high = atomic_exchange(&facts->orders[is_for_job][1], 0);
 
-	return high << 32 | atomic_exchange(&facts->orders[is_key][0], 0);
+	return high << 32 | atomic_exchange(&facts->orders[is_for_job][0], 0);
 }
 
 bool
@@ -113,7 +113,7 @@ is_of_run(const struct run *run, pid_t pid)
 
 /* Notes who has sent the signal of INFO, unless a cancel came before: soon such
  * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
- * signal has to reach the command while its copies are known as such. */
+ * signal has to reach the command before COPY_TIME is over. */
 static void
 note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 {
@@ -145,7 +145,7 @@ target_is_in_job(const struct run *run)
  * the terminal, from a process of the tree ("kill 0"), or a key that the front
  * of another run of the job has passed on. */
 static bool
-is_key(const struct run *run, const siginfo_t *info)
+reaches_job(const struct run *run, const siginfo_t *info)
 {
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
 	const uint64_t keys = SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT);
@@ -167,16 +167,16 @@ is_key(const struct run *run, const siginfo_t *info)
 static bool
 has_reached_target(const struct run *run, int signal)
 {
-	const unsigned now = now_in_ms();
 	const struct target *const target = run->target;
 	/* A key that comes before its start cancels the run. */
 	const bool has_reached =
 	    run->facts->output.is_started &&
-	    (target->has_exited ? is_fresh(target->ended_ms, now, COPY_TIME)
+	    (target->has_exited ? is_fresh(target->ended_ms, COPY_TIME)
 	                        : target_is_in_job(run));
 
 	if (has_reached)
-		run->facts->counted_ms[signal] = now; /* copies may come */
+		run->facts->counted_ms[signal] =
+		    now_in_ms(); /* copies follow */
 	return has_reached;
 }
 
@@ -203,18 +203,21 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	/* The supervisor of an outer run signals that of this run, too: what
 	 * comes here once more is its copy. */
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
-	    is_fresh(facts->counted_ms[signal], now_in_ms(), OUTER_COPY_TIME) &&
+	    is_fresh(facts->counted_ms[signal], OUTER_COPY_TIME) &&
 	    procfs_is_supervisor(info->si_pid))
 		return false;
 
-	const bool is_for_job = is_key(run, info);
+	const bool is_for_job = reaches_job(run, info);
 	const bool cancels = is_terminating && !run->options->passes_on &&
 	                     (is_of_terminal || !is_reload);
 
 	if (is_for_job && !is_job_control && has_reached_target(run, signal))
 		return false;
+
 	/* A signal of another run's stop comes to the supervisor, too. */
-	if (!is_job_control && is_copy(facts, signal) && !is_of_terminal &&
+	const bool was_seen = !is_job_control && is_copy(facts, signal);
+
+	if (was_seen && !is_of_terminal &&
 	    (is_terminating || facts->cancels > 0))
 		return false;
 	if (is_terminating)

@@ -87,8 +87,8 @@ struct sender {
  * exec_error, refusal       whoever fails        front       the end of the run
  * orders, cancels           both                 supervisor  SIGCHLD
  * cancelled_by, counted_ms  both                 both        with the order
- * output                    front                supervisor  SIGCHLD
- * stop                      supervisor           front       SIGCHLD, SIGCONT
+ * output                    both: io/output.h    both        SIGCHLD
+ * stop                      supervisor (1)       front       SIGCHLD, SIGCONT
  * front_stops               front                supervisor  (asked for)
  * has_signalled             front                supervisor  (asked for)
  * phase, look.steps         supervisor           front       SIGCHLD: the phase
@@ -97,21 +97,22 @@ struct sender {
  * tree_is_empty             target, supervisor   front       PHASE_END
  * is_released               whoever releases     front       the end of the run
  * look, messages            both                 both        (asked for)
+ * (1) and the front, in the drain, when the supervisor is dead
  */
 struct facts {
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	/* By which signal (the lowest byte) the front is to stop. Each stop
-	 * has another number; 0: it is to go on. */
+	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
+	 * front is to stop; 0: it is to go on. */
 	atomic_uint stop;
 	atomic_int front_stops; /* it is stopped, or about to be: front.c */
 	atomic_int phase;       /* an enum phase */
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
 	int64_t ended;          /* the run */
-	const char *refusal;    /* why nothing was started, in words; or NULL */
+	const char *refusal; /* why nothing was started; NULL: see exec_error */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
 	char interpreter[100];  /* that is missing; or "" */
 	struct outcome outcome; /* of wdrun */
@@ -128,7 +129,7 @@ struct facts {
 	atomic_uint cancels;        /* terminating signals for the run */
 	struct sender cancelled_by; /* orders.c */
 	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
-	atomic_int has_signalled;   /* the front, as PHASE_LOOK hangs */
+	atomic_int has_signalled;   /* the front, as the look hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -263,10 +264,10 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Adds SIGNAL to the orders; IS_KEY: the whole job has had it, as at Ctrl-C.
- * The caller wakes the supervisor. The other takes all of a kind. */
-void order_give(struct facts *facts, int signal, bool is_key);
-uint64_t order_take(struct facts *facts, bool is_key);
+/* Adds SIGNAL to the orders; IS_FOR_JOB: the whole job has had it, as at
+ * Ctrl-C. The caller wakes the supervisor. The other takes all of a kind. */
+void order_give(struct facts *facts, int signal, bool is_for_job);
+uint64_t order_take(struct facts *facts, bool is_for_job);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */

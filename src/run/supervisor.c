@@ -81,11 +81,11 @@ signal_front(const struct run *run, int signal)
 		(void)kill(run->front, signal);
 }
 
-/* Makes the front stop by the signal by which the target has, IS_NEW, or go on:
- * the caller's shell waits for the front. In a job of a terminal that is any
- * stop, as only that shell can take the terminal back; without one, a stop that
- * has come to the front. The clocks stand still only where it began with
- * SIGTSTP: a command that stops otherwise, or wants a terminal, hangs. */
+/* Makes the front stop as the target has (IS_NEW), or go on, since the caller's
+ * shell waits for the front. At a terminal any stop of the target counts, as
+ * only that shell can take the terminal back; without one, only a stop signal
+ * that has come to the front. Only SIGTSTP stops the clocks: after another stop
+ * the command counts as one that hangs. */
 static void
 follow_stop(struct supervisor *self, bool is_new, int64_t now)
 {
@@ -162,7 +162,7 @@ follow_target(struct supervisor *self, int64_t now)
 }
 
 static void
-obey_stop(struct supervisor *self, int signal, bool is_key, int64_t now)
+obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 {
 	struct run *const run = self->run;
 
@@ -175,7 +175,7 @@ obey_stop(struct supervisor *self, int signal, bool is_key, int64_t now)
 	/* A group that the target made in the caller's session is orphaned, as
 	 * its parent is in another session: so the kernel ignores a terminal's
 	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
-	if (!is_key)
+	if (!is_for_job)
 		tree_signal_target(&self->tree, signal);
 	else if (self->tree.group != run->callers_group &&
 	         !target_is_in_job(run))
@@ -213,7 +213,8 @@ cancel(struct supervisor *self, int signal)
 		(void)tree_signal(&self->tree, signal, self->due[CLOCK_KILL]);
 	} else if (self->cancel_signal == 0) {
 		self->cancel_signal = signal; /* which the stop sends */
-	} else { /* when that has begun: CLOCK_ORPHANS wakes this process */
+	} else { /* kept for the stop, in which CLOCK_ORPHANS wakes this process
+		  */
 		order_give(run->facts, signal, false);
 	}
 }
@@ -233,7 +234,7 @@ reload(struct supervisor *self, int signal)
 }
 
 static void
-obey(struct supervisor *self, int signal, bool is_key, int64_t now)
+obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 {
 	struct run *const run = self->run;
 	const uint64_t bit = SIGNAL_BIT(signal);
@@ -242,7 +243,7 @@ obey(struct supervisor *self, int signal, bool is_key, int64_t now)
 	if (signal == SIGALRM && run->options->alarm_is_timeout)
 		self->due[CLOCK_TIMEOUT] = now;
 	else if ((bit & SIGNALS_OF_STOP) != 0)
-		obey_stop(self, signal, is_key, now);
+		obey_stop(self, signal, is_for_job, now);
 	else if (signal == SIGCONT)
 		obey_continue(self, now);
 	else if (order_is_reload(run, signal))
@@ -253,8 +254,8 @@ obey(struct supervisor *self, int signal, bool is_key, int64_t now)
 		tree_signal_target(&self->tree, signal);
 }
 
-/* The command has been silent for --idle-timeout. The front tells that again
- * after as much time, if this one comes in a pause. */
+/* The command has been silent for --idle-timeout. In a pause, that is dropped:
+ * the front tells it again after as much time. */
 static void
 judge_silence(struct supervisor *self, int64_t now)
 {
@@ -298,12 +299,12 @@ take_orders(struct supervisor *self, int64_t now)
 {
 	struct facts *const facts = self->run->facts;
 
-	for (int is_key = 0; is_key <= 1; is_key++) {
-		uint64_t orders = order_take(facts, is_key);
+	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
+		uint64_t orders = order_take(facts, is_for_job);
 
 		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
 			if ((orders & 1) != 0)
-				obey(self, signal, is_key, now);
+				obey(self, signal, is_for_job, now);
 		}
 	}
 	self->heard = output_last_heard(&facts->output);
@@ -346,8 +347,9 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	self->tree.group = getpgid(self->tree.target);
 	supervisor_keep(self);
 	target->has_exited = true;
-	/* Survivors may wait until its PID is gone. Without /proc, its group is
-	 * all that can be signalled, and needs the PID. */
+	/* It is reaped now, as survivors may wait until its PID is gone. But
+	 * without /proc its group is all that can be signalled, and needs it.
+	 */
 	if (procfs_self() == getpid())
 		self->tree.target = 0;
 	tree_reap(&self->tree);
