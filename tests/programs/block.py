@@ -141,9 +141,9 @@ elif kind == 'watch':  # as an agent, which also watches files
     start_thread(poll, client.fileno())
     poll(reader)
 elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
-    def run_loop(fd):
+    def run_loop(fd, tick):
         timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
-        libc.timerfd_settime(timer, 0, struct.pack('4q', 0, 3000000, 0, 3000000), None)
+        libc.timerfd_settime(timer, 0, struct.pack('4q', 0, tick, 0, tick), None)
         loop = select.epoll()
         loop.register(timer, select.EPOLLIN)
         loop.register(fd, select.EPOLLIN)
@@ -151,8 +151,8 @@ elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
         while loop.poll(end - time.monotonic()):
             os.read(timer, 8)
     ends = connection()
-    for _ in range(4):
-        start_thread(run_loop, ends[0].fileno())
+    for tick in 3000000, 100000000, 130000000, 170000000:  # the first is seen first
+        start_thread(run_loop, ends[0].fileno(), tick)
 elif kind == 'two':  # two threads wait for two children
     for child in fork_idle(), fork_idle():
         start_thread(os.waitid, os.P_PID, child, os.WEXITED)
