@@ -27,7 +27,7 @@
 # unless standard output is one: to that it would write escape sequences between the
 # lines of JSON. An agent that is silent is stopped, unless it computes, reads or
 # writes (--idle-unless-busy). If it prints its result and does not exit, it is
-# stopped, and has succeeded. All that it has started is dead when this function
+# stopped, with status 0, or 1 where the result is an error. All that it has started is dead when this function
 # returns, also in the background, in a session of its own, or with the terminal
 # open. When the shell that called this function is killed, the agent is stopped, too.
 claude_run_with_watchdog() {
@@ -36,7 +36,8 @@ claude_run_with_watchdog() {
 		--report="${AGENT_REPORT:-agent.json}" \
 		--timeout="${AGENT_TIMEOUT:-30m}" --kill-after=10s \
 		--idle-timeout="${AGENT_SILENCE:-10m}" --idle-unless-busy \
-		--until='"type":"result","subtype":' \
+		--until='"type":"result","subtype":"success"' \
+		--until-failure='"type":"result","subtype":"error' \
 		--until-grace="${AGENT_GRACE:-30s}" \
 		-- "$@"
 }

@@ -33,7 +33,7 @@ load bounds
 		run_in "$mode" 'wdrun MODE pager'
 		press C-z
 		wait_until is_stopped "$front"
-		shows 'put back'
+		wait_until shows 'put back'
 		continue_job
 		press q
 		usable
