@@ -29,7 +29,7 @@ by_completion() {
 }
 
 by_signal() { # SIGNAL COMMAND...
-	start "$WDRUN" -k 100ms --idle-after-exit=0 -- "${@:2}"
+	start "$WDRUN" -k 300ms --idle-after-exit=0 -- "${@:2}"
 	await_ready
 	ended_by "$1" $((128 + $(kill -l "$1")))
 	nobody_is_left
