@@ -1,8 +1,8 @@
 # For tests of runs, and of limits that have to be sat out.
 
-# directly OPTION... COMMAND...: a run for its status and its output only.
+# wdrun_directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
-directly() {
+wdrun_directly() {
 	status=0
 	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
 	take_output

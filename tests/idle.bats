@@ -60,7 +60,7 @@ waits_for_the_reader() {
 	goes_on --idle-timeout=never --until=nothing
 
 	# With 0 nothing is looked at.
-	directly -i 0 readlink /proc/self/fd/1
+	wdrun_directly -i 0 readlink /proc/self/fd/1
 	[ "$output" = "$PWD/out" ]
 }
 
@@ -82,8 +82,8 @@ works_on() {
 	beside writes works_on 'pause 0.1; printf %0900d 0 >>file'
 	together
 
-	gives 124 directly -i 300ms --idle-unless-busy sleep 1000
-	gives 124 directly -i 300ms escape busy
+	gives 124 wdrun_directly -i 300ms --idle-unless-busy sleep 1000
+	gives 124 wdrun_directly -i 300ms escape busy
 }
 
 # As an agent whose server does not answer; and "until curl ...; do sleep 2; done". A new
@@ -93,7 +93,7 @@ works_on() {
 	mkfifo never
 	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 2; do :; done' \
 		'until ((SECONDS > 1)); do :; done; exec sleep 1000'; do
-		gives 124 directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
+		gives 124 wdrun_directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
 		has_message 'no output for 300ms'
 	done
 
@@ -101,7 +101,7 @@ works_on() {
 	start "$WDRUN" taskset -c 0 bash -c 'for i in 1 2 3; do while :; do :; done & done
 		echo "ready $$"; wait'
 	await_ready
-	gives 124 directly -t 60 -i 300ms --idle-unless-busy taskset -c 0 bash -c '
+	gives 124 wdrun_directly -t 60 -i 300ms --idle-unless-busy taskset -c 0 bash -c '
 		until read -rt 0.01 <>never; do :; done'
 	has_message 'no output for 300ms'
 	ended_by TERM 143

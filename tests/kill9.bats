@@ -172,7 +172,7 @@ os.wait()' "$WDRUN" --die-with-parent sigcount
 @test "with --die-with-parent, the death of the caller while wdrun starts ends the run" {
 	need strace
 	strace -qq -e trace=none true || skip "strace may not trace"
-	gives 143 directly strace -qq -o trace -e inject=pidfd_open:error=ESRCH:when=1 \
+	gives 143 wdrun_directly strace -qq -o trace -e inject=pidfd_open:error=ESRCH:when=1 \
 		"$WDRUN" --die-with-parent sleep 1000
 	has_message 'the caller is dead'
 }

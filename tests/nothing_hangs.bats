@@ -22,23 +22,23 @@ deaf_daemon=(escape fork setsid stubborn)
 }
 
 @test "--timeout ends a command that takes too long with 124, and no other; 0 and never set no limit" {
-	gives 124 directly -t0.1 sleep 1000
-	gives 3 directly -t 60 -k 60 sh -c 'echo done; exit 3'
+	gives 124 wdrun_directly -t0.1 sleep 1000
+	gives 3 wdrun_directly -t 60 -k 60 sh -c 'echo done; exit 3'
 	[ "$output$stderr" = "done" ]
 	goes_on --timeout=0 --idle-timeout=0
 	goes_on --timeout=never --kill-after=never
 }
 
 @test "a stop prints each process of the tree; --verbose prints each decision, too, and --quiet prints nothing" {
-	gives 124 late directly -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
+	gives 124 late wdrun_directly -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
 	only_messages
 	has_message "$ready" escape stubborn
 	[[ $stderr == *'escape fork'*'escape fork'* ]]
 	has_message 321ms
 	[[ ${stderr##*$'\n'} == *124* ]]
-	gives 124 directly -q -t 100ms -k 0 escape stubborn
+	gives 124 wdrun_directly -q -t 100ms -k 0 escape stubborn
 	[ -z "$stderr" ]
-	gives 125 directly -q -t x true
+	gives 125 wdrun_directly -q -t x true
 	has_message x
 }
 
@@ -75,13 +75,13 @@ deaf_daemon=(escape fork setsid stubborn)
 
 # bats test_tags=slow
 @test "after the text of --until, a silent command is stopped with 0 after the grace, one that writes after ten graces" {
-	gives 0 directly -p -u ready --until-grace=100ms -k 100ms "${deaf_daemon[@]}"
+	gives 0 wdrun_directly -p -u ready --until-grace=100ms -k 100ms "${deaf_daemon[@]}"
 	has_message escape stubborn
 	goes_on -u ready --until-grace=never
 
-	gives 7 directly -u DONE --until-grace=1s bash -c '
+	gives 7 wdrun_directly -u DONE --until-grace=1s bash -c '
 		echo "say DONE"; for i in {1..15}; do pause 0.1; echo step; done; exit 7'
-	gives 0 directly -u DONE --until-grace=200ms bash -c '
+	gives 0 wdrun_directly -u DONE --until-grace=200ms bash -c '
 		trap "echo last words; exit 9" TERM
 		note; echo DONE; while :; do pause 0.05; echo DONE; done'
 	[[ $output == *$'\nlast words' ]]
@@ -96,7 +96,7 @@ deaf_daemon=(escape fork setsid stubborn)
 		'0 echo DONE; echo more; exec sleep 1000' \
 		'0 printf DONE; while :; do printf .; pause 0.05; done'; do
 		echo "$row"
-		gives "${row%% *}" directly -t 2 -u DONE bash -c "${row#* }"
+		gives "${row%% *}" wdrun_directly -t 2 -u DONE bash -c "${row#* }"
 		[[ $row != 124* ]] || has_message 'timed out after 2s (TEXT came after' 'went on'
 	done
 }
@@ -106,18 +106,18 @@ deaf_daemon=(escape fork setsid stubborn)
 		'1 echo failed; sleep 0.1; echo passed' '1 echo passed; sleep 0.1; echo failed' \
 		'0 echo passed' '1 printf fai >&2; echo passed; sleep 0.1; printf led >&2'; do
 		echo "$row"
-		gives "${row%% *}" directly -u passed --until-failure=failed \
+		gives "${row%% *}" wdrun_directly -u passed --until-failure=failed \
 			--until-grace=300ms --report=report sh -c "${row#* }; exec sleep 1000"
 		[[ $row == 0* ]] || reported '"reason_code":"until-failure"'
 	done
-	gives 4 directly --until-failure=failed sh -c 'echo failed; exit 4'
-	gives 1 directly -p --until-failure=failed --until-grace=0 -t 100 sh -c 'echo failed; exec sleep 1000'
+	gives 4 wdrun_directly --until-failure=failed sh -c 'echo failed; exit 4'
+	gives 1 wdrun_directly -p --until-failure=failed --until-grace=0 -t 100 sh -c 'echo failed; exec sleep 1000'
 	[ -z "$stderr" ]
 }
 
 # ends STATUS OPTION... SCRIPT: with -u DONE and OPTION, SCRIPT ends so.
 ends() {
-	gives "$1" directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
+	gives "$1" wdrun_directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
 }
 
 # bats test_tags=slow
@@ -126,17 +126,17 @@ ends() {
 	[ "$output$stderr" = $'DONE\nmore' ]
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
 	ends 124 -t 200ms 'echo DON; exec sleep 1000'
-	gives 0 late directly -u ready --until-grace=1000 -t LIMIT --report=report escape
+	gives 0 late wdrun_directly -u ready --until-grace=1000 -t LIMIT --report=report escape
 	reported '"reason_code":"until"'
 
-	gives 3 late directly -u ready --until-grace=1000 -i LIMIT sh -c '
+	gives 3 late wdrun_directly -u ready --until-grace=1000 -i LIMIT sh -c '
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
 }
 
 # found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
 # hangs, without a grace.
 found() {
-	gives 0 directly -u "$1" --until-grace=0 sh -c "$2
+	gives 0 wdrun_directly -u "$1" --until-grace=0 sh -c "$2
 		exec sleep 1000" "${@:3}"
 }
 
@@ -163,14 +163,14 @@ found() {
 	# It ends the wait of the command, which was silent from its output on.
 	late ends_after LIMIT 0 --heartbeat=LIMIT -i 60 bash -c '
 		sleep "$half"; note; echo heard; await_file err'
-	gives 124 late directly --heartbeat=100ms -i LIMIT escape
+	gives 124 late wdrun_directly --heartbeat=100ms -i LIMIT escape
 	[ "$output" = "ready $ready" ]
 	(($(wc -l <err) >= 3))
-	gives 0 directly -q --heartbeat=50ms sleep 0.3
+	gives 0 wdrun_directly -q --heartbeat=50ms sleep 0.3
 	[ -z "$stderr" ]
 
 	# A heartbeat has the name of the run; the line with the signal begins the stop.
-	gives 124 late directly --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
+	gives 124 late wdrun_directly --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
 		--registry=registry "${deaf_daemon[@]}"
 	[[ $stderr == *nightly*SIGTERM* ]]
 	[[ ${stderr#*SIGTERM} != *nightly* ]]
@@ -180,7 +180,7 @@ found() {
 
 # stops_survivors STATUS OPTION...: a survivor that does nothing is stopped.
 stops_survivors() {
-	gives "$1" directly --report=report --idle-after-exit=200ms \
+	gives "$1" wdrun_directly --report=report --idle-after-exit=200ms \
 		--max-after-exit=never -k 100ms "${@:2}"
 	reported '"reason_code":"survivors-idle"'
 	nobody_is_left
@@ -190,12 +190,12 @@ stops_survivors() {
 @test "with --die-with-reader, even a silent command ends when its reader is gone" {
 	command=("$WDRUN" --die-with-reader -k 100ms --report=report escape fork setsid stubborn)
 	for option in -v --tee=copy; do
-		gives 143 directly bash -c '"${@:2}" "$1" sh -c "echo ready; exec sleep 1000" |
+		gives 143 wdrun_directly bash -c '"${@:2}" "$1" sh -c "echo ready; exec sleep 1000" |
 			head -n 1; exit "${PIPESTATUS[0]}"' - "$option" "$WDRUN" --die-with-reader --report=report
 		[[ $output == ready* ]]
 		grep -q '"reason_code":"reader-gone"' report
 	done
-	gives 3 directly bash -c '"$WDRUN" --die-with-reader -- sh -c "exit 3" >file'
+	gives 3 wdrun_directly bash -c '"$WDRUN" --die-with-reader -- sh -c "exit 3" >file'
 
 	need python3
 	for pair in socket.socketpair os.openpty; do
@@ -227,12 +227,12 @@ print(run.wait())' "$pair" "${command[@]}"
 	set -- LIMIT 3 --idle-after-exit=LIMIT --max-after-exit=never
 	beside output late ends_after "$@" -i 1000 bash -c "$moves" 'echo tick'
 	beside file late ends_after "$@" bash -c "$moves" 'printf %09000d 0 >file'
-	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
+	beside computes gives 3 late wdrun_directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
 			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
 			echo "ready $BASHPID") & exit 3' LIMIT
 	together
-	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
+	gives 3 wdrun_directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
 		--report=report sh -c '(while sleep 0.05; do echo tick; done) & exit 3'
 	reported '"reason_code":"survivors-busy"'
 	has_message 'while sleep'
@@ -241,10 +241,10 @@ print(run.wait())' "$pair" "${command[@]}"
 
 # bats test_tags=slow
 @test "--survivors=wait waits for survivors, whatever they do, until --timeout" {
-	gives 4 directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
+	gives 4 wdrun_directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
 		-i 1000 --idle-unless-busy -k 50ms sh -c '(sleep 0.6; echo late) & exit 4'
 	[ "$output$stderr" = late ]
-	gives 4 late directly --survivors=wait -t LIMIT --report=report bash -c '
+	gives 4 late wdrun_directly --survivors=wait -t LIMIT --report=report bash -c '
 		(while [ -e "/proc/$$" ]; do pause 0.02; done; exec escape) & exit 4'
 	reported '"reason_code":"timeout"'
 	nobody_is_left
@@ -252,21 +252,21 @@ print(run.wait())' "$pair" "${command[@]}"
 
 # bats test_tags=tree
 @test "--survivors=leave lets survivors live; a timeout ends the whole tree all the same" {
-	gives 4 directly --survivors=leave --idle-after-exit=never --max-after-exit=never \
+	gives 4 wdrun_directly --survivors=leave --idle-after-exit=never --max-after-exit=never \
 		escape -x 4 fork setsid
 	[ -z "$stderr" ]
 	[ "ready $(leftovers)" = "$output" ]
 	end_leftovers
-	gives 124 late directly --survivors=leave -t LIMIT -k 100ms "${deaf_daemon[@]}"
+	gives 124 late wdrun_directly --survivors=leave -t LIMIT -k 100ms "${deaf_daemon[@]}"
 	nobody_is_left
 }
 
 @test "a survivor that waits until the command's process is gone sees that it is gone" {
-	gives 3 directly --idle-after-exit=20 --max-after-exit=20 bash -c '
+	gives 3 wdrun_directly --idle-after-exit=20 --max-after-exit=20 bash -c '
 		(while kill -0 $$; do pause 0.02; done; echo seen >work) 2>/dev/null & exit 3'
 	has_text work seen
 	[ -z "$stderr" ]
-	gives 3 directly --survivors=wait sh -c 'tail -s .1 --pid=$$ -n 0 -f /dev/null & exit 3'
+	gives 3 wdrun_directly --survivors=wait sh -c 'tail -s .1 --pid=$$ -n 0 -f /dev/null & exit 3'
 }
 
 @test "a signal while survivors are left reaches their process group, and a terminating one ends them" {

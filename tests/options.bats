@@ -18,7 +18,7 @@ setup() {
 refused() {
 	local words before=(./.* ./*) after
 	read -ra words <<<"$1"
-	gives 125 directly "${@:2}"
+	gives 125 wdrun_directly "${@:2}"
 	[ -z "$output" ]
 	has_line_count 1 err
 	has_message "${words[@]}"
@@ -28,7 +28,7 @@ refused() {
 
 # accepted ARG...: with these options the command is run, and nothing is told.
 accepted() {
-	gives 0 directly "$@" echo ran
+	gives 0 wdrun_directly "$@" echo ran
 	[ "$output$stderr" = ran ]
 }
 
@@ -44,7 +44,7 @@ accepted() {
 	done
 	accepted -t 1h30m -k 90min -i .5h --idle-after-exit 900 --max-after-exit never
 	accepted -t 99999999999999999999 -k 9223372037s -i 1w2d --idle-after-exit infinity
-	gives 124 directly -t 0.0001min10ms0.004sec sleep 1000
+	gives 124 wdrun_directly -t 0.0001min10ms0.004sec sleep 1000
 	has_message 20ms
 
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 RTMAX=64; do
@@ -120,26 +120,26 @@ accepted() {
 }
 
 @test "options end at COMMAND or --; a value may be joined or apart; of two values the last counts" {
-	directly echo -t x --help
+	wdrun_directly echo -t x --help
 	[ "$output" = "-t x --help" ]
-	directly -t 100 -- echo -- -t 7
+	wdrun_directly -t 100 -- echo -- -t 7
 	[ "$output" = "-- -t 7" ]
 	printf '#!/bin/sh\necho dashed\n' >-dashed
 	chmod +x ./-dashed
-	PATH=$PWD:$PATH directly -- -dashed
+	PATH=$PWD:$PATH wdrun_directly -- -dashed
 	[ "$output" = dashed ]
 
 	# With values that look like options.
-	directly -u -timeout --idle-unless-busy -i 900 --until-grace=900 -w 1 -E 7 \
+	wdrun_directly -u -timeout --idle-unless-busy -i 900 --until-grace=900 -w 1 -E 7 \
 		-l lock --setsid --pty echo -timeout
 	[[ $output == -timeout* ]]
 	for options in '-t1ms -t900' '--timeout 1ms --timeout=900' \
 		'-pqt900' '-t 1ms --timeout never -vq'; do
 		# shellcheck disable=SC2086 # these are words
-		gives 0 directly $options sleep 0.02
+		gives 0 wdrun_directly $options sleep 0.02
 		[ ! -s err ]
 	done
-	directly -qv true
+	wdrun_directly -qv true
 	[ -s err ]
 }
 
@@ -149,10 +149,10 @@ accepted() {
 		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
 		text+="[2J$bad" expected+='\[2J\?+'
 	done
-	gives 127 directly "./no-${text}[2J-such"
+	gives 127 wdrun_directly "./no-${text}[2J-such"
 	[[ $stderr =~ \'\./no-$expected\[2J-such\' ]]
 	text="café Größe € 日本 😀 "$'\302\240'
-	directly "./no-$text-such"
+	wdrun_directly "./no-$text-such"
 	has_message "'./no-$text-such'"
 }
 
@@ -167,9 +167,9 @@ accepted() {
 	accepted -t never -i never -u text -k never -s TERM -p -f -l lock -c left -n name -q
 	accepted --tee=copy --foreground
 
-	directly -V true
+	wdrun_directly -V true
 	[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
-	gives 0 directly -h true
+	gives 0 wdrun_directly -h true
 	[ ! -s err ]
 	[ "$(wc -l <out)" -le 44 ]
 	[ -z "$(awk 'length > 60' out)" ]

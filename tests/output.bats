@@ -116,7 +116,7 @@ os.set_blocking(1, False)
 os.write(1, bytes(1 << 20))" >out '"$redirection"
 		[ "$(stat -c %s out)" -eq $((1 << 20)) ]
 	done
-	directly -i 60 python3 -c 'import fcntl
+	wdrun_directly -i 60 python3 -c 'import fcntl
 for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$output" = $'1048576\n65536' ]
 }
@@ -204,13 +204,13 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 # bats test_tags=smoke
 @test "with --pty, stdout and stderr are a controlling terminal of 24 by 80; stdin and status are as without it" {
-	gives 42 directly --pty sh -c '[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes
+	gives 42 wdrun_directly --pty sh -c '[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes
 		read -r x; echo "$x"; echo error >&2; echo words >/dev/tty
 		stty size </dev/tty
 		read -r _ _ _ _ group session _ front _ </proc/$$/stat
 		[ "$session" = $PPID ] && [ "$group $front" = "$$ $$" ] && exit 42' <<<input
 	[ "$output$stderr" = $'no\nyes\ninput\nerror\nwords\n24 80' ]
-	directly --pty printf 'a\nb\tc\r\n\n.'
+	wdrun_directly --pty printf 'a\nb\tc\r\n\n.'
 	[ "$output" = $'a\nb\tc\r\n\n.' ]
 
 	# Where the caller has no stdout or stderr it has its terminal too.
@@ -228,7 +228,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 @test "with --pty --survivors=leave, survivors keep their terminal, and get no SIGHUP" {
 	mkfifo pipe
-	gives 5 directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
+	gives 5 wdrun_directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
 		read -r word <pipe; [ -t 1 ] && echo "$word" >>how; } & exit 5'
 	echo here >pipe
 	wait_until nobody_is_left
@@ -236,7 +236,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 }
 
 @test "with --pty, a survivor can set the modes of its terminal, even while a stop ends it" {
-	gives 3 directly --pty --idle-after-exit=100ms -k 100 sh -c '
+	gives 3 wdrun_directly --pty --idle-after-exit=100ms -k 100 sh -c '
 		(trap "stty -echo </dev/tty && : >set; exit" TERM
 		: >ready; while :; do sleep 0.05; done) &
 		until [ -e ready ]; do sleep 0.02; done; exit 3'
@@ -256,13 +256,13 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 # bats test_tags=smoke
 @test "the copy has all output, of survivors and a terminal, too; it is appended, and made with the umask's mode" {
 	umask 027
-	directly --tee=made sh -c 'stat -c %a made; cd /; exec echo hello'
+	wdrun_directly --tee=made sh -c 'stat -c %a made; cd /; exec echo hello'
 	[ "$(<made)" = $'640\nhello' ]
-	gives 3 directly --tee=copy --idle-after-exit=60 --max-after-exit=60 \
+	gives 3 wdrun_directly --tee=copy --idle-after-exit=60 --max-after-exit=60 \
 		sh -c '(for i in 1 2; do sleep 0.02; echo "tick $i"; done) & exit 3'
 	[ "$output$stderr" = $'tick 1\ntick 2' ]
 	cmp copy out
-	directly --pty --tee=copy sh -c 'echo one; echo two >&2'
+	wdrun_directly --pty --tee=copy sh -c 'echo one; echo two >&2'
 	[ "$(<copy)" = $'tick 1\ntick 2\none\ntwo' ]
 
 	head -c 3000000 /dev/urandom >sent
@@ -309,7 +309,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 # bats test_tags=slow
 @test "if the copy cannot be written, one message says so; a stuck reader of the copy delays no timeout" {
-	gives 4 directly --tee=/dev/full sh -c 'echo one; echo two >&2
+	gives 4 wdrun_directly --tee=/dev/full sh -c 'echo one; echo two >&2
 		sleep 0.1; echo one; echo two >&2; exit 4'
 	[ "$output" = $'one\none' ]
 	has_message --tee /dev/full
@@ -330,7 +330,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 	exec 7<>fifo
 	head -c 3000000 /dev/urandom >sent
-	gives 124 directly -t 500ms -k 300ms --tee=fifo cat sent 7>&-
+	gives 124 wdrun_directly -t 500ms -k 300ms --tee=fifo cat sent 7>&-
 	exec 7>&-
 	cmp -n "$(stat -c %s out)" out sent
 	[ "$(stat -c %s out)" -lt 3000000 ]

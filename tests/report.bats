@@ -26,13 +26,13 @@ says() {
 ends() {
 	local how=
 	[[ " ${*:3} " != *' LIMIT '* ]] || how=late
-	gives "$1" $how directly --report=report "${@:3}"
+	gives "$1" $how wdrun_directly --report=report "${@:3}"
 	says "$2"
 }
 
 # reports_to FILE: a run with --report=FILE ends with 3.
 reports_to() {
-	gives 3 directly --report="$1" sh -c 'exit 3'
+	gives 3 wdrun_directly --report="$1" sh -c 'exit 3'
 }
 
 # bats test_tags=smoke,slow
@@ -169,14 +169,14 @@ refused() {
 	printf -v older 'x%.0s' {1..255}
 	echo old >"A/app/$older"
 	ln "A/app/$older" kept
-	gives 3 directly --report="A/app/$older" sh -c 'mv A/app A/moved
+	gives 3 wdrun_directly --report="A/app/$older" sh -c 'mv A/app A/moved
 		ln -s ../victim A/app; exit 3'
 	[ "$(<kept)" = old ]
 	[ "$(ls -A A/moved victim)" = $'A/moved:\n'"$older"$'\n\nvictim:\nreport' ]
 	cmp precious victim/report
 	says '.status == 3' "A/moved/$older"
 
-	gives 4 directly --report=place/report sh -c 'rm -r place; exit 4'
+	gives 4 wdrun_directly --report=place/report sh -c 'rm -r place; exit 4'
 	has_line_count 1 err
 	has_message --report "$PWD/place/report"
 }
@@ -194,7 +194,7 @@ refused() {
 		files+=(sticky/report)
 	fi
 	for file in "${files[@]}"; do
-		gives 125 directly --report="$file" touch ran
+		gives 125 wdrun_directly --report="$file" touch ran
 		has_message --report "$file"
 		[ ! -e ran ]
 	done

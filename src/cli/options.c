@@ -81,6 +81,7 @@ struct row {
 #define BOUND(member)      OF(KIND_BOUND, member)
 #define TEXT(kind, member) OF(kind, member), NULL
 
+/* Their texts fit: --help has at most 44 lines of 60 columns. */
 static const struct row rows[] = {
 	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
 	{ "idle-timeout", 'i', BOUND(idle_timeout), "never",
