@@ -97,11 +97,11 @@ works_on() {
 		has_message 'no output for 300ms'
 	done
 
-	# Beside busy processes, such a one waits for the processor at each tick.
-	start "$WDRUN" taskset -c 0 bash -c 'for i in 1 2 3; do while :; do :; done & done
+	# Beside busy sessions, such a one waits for the processor at each tick.
+	start "$WDRUN" taskset -c 0 bash -c 'for i in {1..4}; do setsid escape busy & done
 		echo "ready $$"; wait'
 	await_ready
-	gives 124 wdrun_directly -t 60 -i 300ms --idle-unless-busy taskset -c 0 bash -c '
+	gives 124 wdrun_directly -t 20 -i 300ms --idle-unless-busy taskset -c 0 bash -c '
 		until read -rt 0.01 <>never; do :; done'
 	has_message 'no output for 300ms'
 	ended_by TERM 143

@@ -578,7 +578,7 @@ tree_kill(struct tree *tree)
 
 		tree_reap(tree);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial ||
-		    has_dying(tree))
+		    (now - last >= SECOND && has_dying(tree)))
 			last = now;
 		if (!is_alive || now >= bound || now - last >= LAST_BOUND)
 			return !is_alive;
