@@ -17,15 +17,15 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define PATH_SIZE    256  /* that is shown */
-#define NAME_SIZE    64   /* of a file in /proc */
-#define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
-#define NAMED_MAX    4    /* descriptors that are named */
-#define CALLS_MAX    5
-#define NO_CALL      (-1)
-#define PAUSE_MAX    16 /* milliseconds that a thread that runs is waited for */
-#define FUTEX_OWN    128 /* FUTEX_PRIVATE_FLAG: of this process alone */
+#define PATH_SIZE 256  /* that is shown */
+#define NAME_SIZE 64   /* of a file in /proc */
+#define FILE_SIZE 8192 /* of an epoll, less than 100 bytes a descriptor */
+#define NAMED_MAX 4    /* descriptors that are named */
+#define CALLS_MAX 5
+#define NO_CALL   (-1)
+#define PAUSE_MAX 16 /* milliseconds that a thread that runs is waited for */
+#define RUN_BOUND (SECOND / 10) /* is for those that wait */
+#define FUTEX_OWN 128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
 /* Reads from the process's memory, up to the first page that is not mapped.
  * Returns how many bytes were read. */
@@ -571,9 +571,16 @@ blocked_describe(struct scene *scene)
 	     i++) {
 		thread->id = ids.numbers[i];
 		read_thread(scene->look, thread);
+
+		/* An only thread that runs may be about to wait again. */
+		const bool may_wait =
+		    thread->state != 'R' ||
+		    (ids.count == 1 &&
+		     scene->until - duration_now() > RUN_BOUND);
+
 		if (thread->state != 'R' && is_same_wait(thread, &best))
 			best.alike++;
-		else if (thread->state != 'R' && thread->rank > best.rank &&
+		else if (may_wait && thread->rank > best.rank &&
 		         describe_thread(scene, words) &&
 		         thread->rank > best.rank) {
 			best = *thread;

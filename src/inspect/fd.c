@@ -16,7 +16,6 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
-#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define PATH_SIZE     32
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72

@@ -13,9 +13,10 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define ENDS_MAX   4096
-#define ARGS       6
-#define POLLED_MAX 512
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ENDS_MAX     4096
+#define ARGS         6
+#define POLLED_MAX   512
 
 struct look;
 struct sight;
