@@ -493,7 +493,8 @@ is_same_wait(const struct thread *a, const struct thread *b)
 {
 	const int argument = a->number == SYS_waitid ? 1 : 0;
 
-	return a->wait == b->wait && strcmp(a->function, b->function) == 0 &&
+	return a->state != 'R' && a->wait == b->wait &&
+	       strcmp(a->function, b->function) == 0 &&
 	       (a->wait <= WAIT_SLEEP ||
 	        a->args[argument] == b->args[argument]);
 }
@@ -527,7 +528,8 @@ say_wait(struct scene *scene)
 /* Describes the thread in WORDS. If it is still in the same call afterwards,
  * then all that was read belongs to that call. But an event loop that wakes up
  * for its own plumbing is in another one by then: what two descriptions in a
- * row say is true of both. Returns false if the thread does not wait. */
+ * row say is true of both. An only thread that runs may be about to wait again.
+ * Returns false if the thread does not wait. */
 static bool
 describe_thread(struct scene *scene, char words[WAIT_SIZE])
 {
@@ -535,6 +537,9 @@ describe_thread(struct scene *scene, char words[WAIT_SIZE])
 	struct thread again = { .id = thread->id };
 	char before[WAIT_SIZE];
 
+	if (thread->state == 'R' &&
+	    (scene->threads > 1 || scene->until - duration_now() < RUN_BOUND))
+		return false;
 	for (int pause = 1; pause < PAUSE_MAX && duration_now() < scene->until;
 	     pause *= 2) {
 		if (thread->state != 'R') {
@@ -571,18 +576,11 @@ blocked_describe(struct scene *scene)
 	     i++) {
 		thread->id = ids.numbers[i];
 		read_thread(scene->look, thread);
-
-		/* An only thread that runs may be about to wait again. */
-		const bool may_wait =
-		    thread->state != 'R' ||
-		    (ids.count == 1 &&
-		     scene->until - duration_now() > RUN_BOUND);
-
-		if (thread->state != 'R' && is_same_wait(thread, &best))
+		if (is_same_wait(thread, &best)) {
 			best.alike++;
-		else if (may_wait && thread->rank > best.rank &&
-		         describe_thread(scene, words) &&
-		         thread->rank > best.rank) {
+		} else if (thread->rank > best.rank &&
+		           describe_thread(scene, words) &&
+		           thread->rank > best.rank) {
 			best = *thread;
 			memcpy(sight->wait, words, sizeof(words));
 		}
