@@ -428,7 +428,8 @@ finish(struct supervisor *self)
 	struct run *const run = self->run;
 	siginfo_t info;
 
-	supervisor_reap(self, duration_now()); /* it notes the target's end */
+	if (!run->target->has_exited) /* it has died after the last bound */
+		supervisor_reap(self, duration_now());
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
