@@ -138,6 +138,7 @@ main(int argc, char *argv[])
 	run.options = &options;
 	prepare(&run);
 	message_share(&run.facts->messages);
+	order_take_early(&run);
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;

@@ -257,7 +257,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 	gives 124 complete_late setpriv --reuid=65534 --regid=65534 --clear-groups \
 		./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'
 	# The writer may be the process that may not be read.
-	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[S\ [0-9]+s[^]]*\]$'\n' ]]
+	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[[RS]\ [0-9]+s[^]]*\]$'\n' ]]
 	[[ $stderr =~ \ tee\ /dev/stderr\ \[S\ [^$'\n']*\]:\ reading\ fd\ 0\ \(pipe\)$'\n' ]]
 	[[ $stderr != *nobody* ]]
 }

@@ -12,6 +12,7 @@
  * timeout(1), or once more from a launcher that forwards it. */
 #define COPY_TIME    250 /* milliseconds */
 #define SENDER_WIDTH 60  /* of its command line */
+#define KEYS         (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT))
 
 /* A signal to a group with a run within a run comes to the inner run twice: at
  * once, and when the outer run has passed it on. Beside busy processes that
@@ -148,7 +149,6 @@ static bool
 reaches_job(const struct run *run, const siginfo_t *info)
 {
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
-	const uint64_t keys = SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT);
 	const pid_t sender = info->si_pid;
 
 	if (!run->target->shares_group)
@@ -158,7 +158,7 @@ reaches_job(const struct run *run, const siginfo_t *info)
 	if (info->si_code == SI_KERNEL)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
 	return is_of_run(run, sender) ||
-	       ((bit & keys) != 0 && getpgid(sender) == run->callers_group &&
+	       ((bit & KEYS) != 0 && getpgid(sender) == run->callers_group &&
 	        has_our_program(sender));
 }
 
@@ -197,7 +197,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (info->si_pid == getpid())
 		facts->counted_ms[signal] = now_in_ms();
 	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
-	    info->si_pid == run->supervisor)
+	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
 
 	/* The supervisor of an outer run signals that of this run, too: what
@@ -225,6 +225,18 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	facts->cancels += cancels;
 	order_give(facts, signal, is_for_job);
 	return true;
+}
+
+void
+order_take_early(struct run *run)
+{
+	siginfo_t info;
+	int signal;
+
+	while ((signal = signals_take(KEYS, &info)) > 0) {
+		if (!is_fresh(run->facts->counted_ms[signal], COPY_TIME))
+			(void)order_pass_on(run, &info);
+	}
 }
 
 bool

@@ -277,6 +277,11 @@ bool order_is_reload(const struct run *run, int signal);
  * one. */
 bool order_pass_on(struct run *run, const siginfo_t *info);
 
+/* Gives the orders of the keys that have come to this process. Before each fork
+ * up to that of the target, which such a key cannot have reached: later, the
+ * front would take it for one that has. */
+void order_take_early(struct run *run);
+
 /* In the supervisor: whether the signal of INFO, to this process, cancels the
  * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
  * watcher of an outer run any does: it begins a stop there. */

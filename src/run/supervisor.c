@@ -59,7 +59,10 @@ supervisor_start(struct supervisor *self)
 		pass_nice_on(self);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
-	    output_lead(&run->output) == -1 || target_start(run) == -1)
+	    output_lead(&run->output) == -1)
+		return -1;
+	order_take_early(run);
+	if (target_start(run) == -1)
 		return -1;
 	self->tree.target = self->tree.group = run->target->pid;
 	if (run->target->shares_group)
