@@ -73,17 +73,17 @@ has_taken_all() {
 		has_lines 1 'got 2'
 		has_lines 1 'got 15'
 	done
-	# An outer run sends it to the front, and late to the supervisor; or to the front alone.
+	# An outer run sends it to the front, and late to the supervisor; a caller is late, too.
 	underway -k 60 sigcount
-	(
-		echo wd-supervisor >"/proc/$BASHPID/comm"
-		kill -INT "$front"
-		wait_until has_lines 1 'got 2'
-		pause 0.4
-		kill -INT "$supervisor" "$front"
-		wait_until has_taken_all "$supervisor"
-		wait_until has_taken_all "$front"
-	)
+	echo wd-supervisor >"/proc/$$/comm"
+	kill -INT "$front"
+	wait_until has_lines 1 'got 2'
+	pause 0.4
+	kill -INT "$supervisor" "$front"
+	wait_until has_taken_all "$supervisor"
+	wait_until has_taken_all "$front"
+	echo bash >"/proc/$$/comm"
+	kill -INT "$front"
 	gives 7 ended_by TERM 7
 	has_lines 1 'got 2'
 }

@@ -130,6 +130,7 @@ note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 	sender->is_told =
 	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
+	sender->is_outer = is_outer;
 	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
@@ -201,10 +202,12 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		return false;
 
 	/* The supervisor of an outer run signals that of this run, too: what
-	 * comes here once more is its copy. */
+	 * comes here once more is its copy; or that of a caller between the
+	 * two runs, as in "wdrun timeout 60 wdrun CMD". */
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
 	    is_fresh(facts->counted_ms[signal], OUTER_COPY_TIME) &&
-	    procfs_is_supervisor(info->si_pid))
+	    ((facts->cancelled_by.is_outer && info->si_pid == run->caller) ||
+	     procfs_is_supervisor(info->si_pid)))
 		return false;
 
 	const bool is_for_job = reaches_job(run, info);
@@ -221,7 +224,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	    (is_terminating || facts->cancels > 0))
 		return false;
 	if (is_terminating)
-		note_sender(run, info, false);
+		note_sender(run, info, procfs_is_supervisor(info->si_pid));
 	facts->cancels += cancels;
 	order_give(facts, signal, is_for_job);
 	return true;

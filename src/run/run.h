@@ -73,6 +73,7 @@ struct sender {
 	bool is_told; /* in the message: no key, nor from the caller, who knows
 	               */
 	bool is_of_run;
+	bool is_outer;     /* the supervisor of a run around this one */
 	char command[240]; /* "": it is gone */
 };
 
