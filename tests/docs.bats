@@ -167,21 +167,19 @@ run_example() {
 	gives "$1" complete bash typed
 }
 
-# Fills a directory with what an example may need.
+# Fills a directory with what the examples may need.
 fill_directory() {
-	local name
-	mkdir bin
+	mkdir -p filled/bin
+	cd filled || return
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
-	for name in review.sh backup convert poll.sh review-poll.sh start-server server-test bin/rsync bin/server bin/tmux; do
-		stand_in "$name"
-	done
+	for name in review.sh backup convert poll.sh review-poll.sh start-server server-test \
+		bin/{rsync,server,tmux}; do stand_in "$name"; done
 	stand_in job 'exit "${JOB_STATUS:-0}"'
 	stand_in deploy 'sleep 1000 &' 'echo deployed'
 	stand_in build.sh 'echo BUILD SUCCESSFUL'
 	stand_in nightly.sh 'sleep 1000'
-	stand_in bin/until_listed 'until wdrun --list | grep nightly.*running' \
-		'do sleep 0.05; done'
+	stand_in bin/until_listed 'until wdrun --list | grep nightly.*running; do sleep 0.05; done'
 	stand_in bin/ssh '/bin/cat >/dev/null' # ssh reads stdin, too
 	stand_in bin/claude '[ ! -t 1 ] || exit 3' '! read -r _ || exit 4' \
 		'echo '\''{"type":"result","subtype":"success"}'\'
@@ -193,9 +191,8 @@ walk() {
 	local text before after example=$PWD/$1
 	text=$(<"$example")
 	tell "$text" || return 0
-	mkdir "dir-${1##*/}"
+	cp -a filled "dir-${1##*/}"
 	cd "dir-${1##*/}" || return
-	fill_directory
 	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
 	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
 	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
@@ -207,6 +204,7 @@ walk() {
 @test "the examples of README and manual do what they say, and end with the status that they say" {
 	need jq
 	take_examples
+	(fill_directory)
 	for file in shown/*; do
 		printf '%s\n' "=== $file" "$(<"$file")"
 		(walk "$file")

@@ -196,6 +196,8 @@ stops_survivors() {
 		grep -q '"reason_code":"reader-gone"' report
 	done
 	gives 3 wdrun_directly bash -c '"$WDRUN" --die-with-reader -- sh -c "exit 3" >file'
+	gives 125 wdrun_directly --lock=l bash -c '"$WDRUN" --die-with-reader --lock=l --lock-wait=never false |
+		true; exit "${PIPESTATUS[0]}"'
 
 	need python3
 	for pair in socket.socketpair os.openpty; do

@@ -247,16 +247,17 @@ try_to_take(struct lock *lock)
 	return REFUSAL_ERRNO;
 }
 
-/* Sleeps until LOCK may be free, for TIME at most. Returns whether the parent
- * has died. */
-static bool
+/* Sleeps until LOCK may be free, for TIME at most. Returns why the wait is in
+ * vain, or REFUSAL_NONE. */
+static enum refusal
 await(const struct lock *lock, const struct lock_wait *wait, int64_t time)
 {
-	enum { HOLDER, CHANGES, PARENT, COUNT };
+	enum { HOLDER, CHANGES, PARENT, READER, COUNT };
 	struct pollfd fds[COUNT] = {
 		[HOLDER] = { pidfd_open(lock->holder), POLLIN, 0 },
 		[CHANGES] = { inotify_init1(IN_CLOEXEC), POLLIN, 0 },
 		[PARENT] = { wait->parent_fd, POLLIN, 0 },
+		[READER] = { wait->reader_fd, 0, 0 }, /* POLLERR, POLLHUP */
 	};
 	/* Nothing tells of what another machine does to the file, nor when an
 	 * unknown process ends its flock(2). */
@@ -266,15 +267,13 @@ await(const struct lock *lock, const struct lock_wait *wait, int64_t time)
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	(void)inotify_add_watch(fds[CHANGES].fd, path, EVENTS);
-
-	const bool is_orphan =
-	    fds_poll(fds, COUNT, time < interval ? time : interval,
-	             &wait->mask) > 0 &&
-	    fds[PARENT].revents != 0;
-
+	(void)fds_poll(fds, COUNT, time < interval ? time : interval,
+	               &wait->mask);
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);
-	return is_orphan;
+	if (fds[PARENT].revents != 0)
+		return REFUSAL_PARENT_DIED;
+	return fds[READER].revents != 0 ? REFUSAL_READER_GONE : REFUSAL_NONE;
 }
 
 enum refusal
@@ -308,8 +307,9 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 		}
 		if (why != REFUSAL_HELD || left <= 0)
 			return why;
-		if (await(*refused, wait, left))
-			return REFUSAL_PARENT_DIED;
+		why = await(*refused, wait, left);
+		if (why != REFUSAL_NONE)
+			return why;
 	}
 }
 

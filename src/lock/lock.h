@@ -19,6 +19,7 @@ enum refusal {
 	REFUSAL_HELD,
 	REFUSAL_CHANGING, /* just now; or a PID may be about to follow */
 	REFUSAL_PARENT_DIED,
+	REFUSAL_READER_GONE,
 	REFUSAL_CLAIMED, /* of --cleanup: by another run */
 	REFUSAL_UNKNOWN, /* of --cleanup: whether it was there before */
 	REFUSAL_UNTOLD,  /* of --cleanup: it is not this run's, or gone */
@@ -74,6 +75,7 @@ struct lock {
 struct lock_wait {
 	int64_t deadline; /* of duration_now(), or NEVER */
 	int parent_fd;    /* a pidfd; -1: it is not watched */
+	int reader_fd;    /* written to; -1: its reader is not watched */
 	uint64_t mask;    /* of the signals that stay blocked: signals.h */
 };
 

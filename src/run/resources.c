@@ -1,6 +1,7 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/message.h"
 #include "base/text.h"
@@ -51,8 +52,10 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 		run->facts->refusal = text.text;
 		if (!run->options->quiet)
 			message("--lock: %s", text.text);
-	} else if (why == REFUSAL_PARENT_DIED) {
-		run->facts->reason = REASON_PARENT_LOST;
+	} else if (why == REFUSAL_PARENT_DIED || why == REFUSAL_READER_GONE) {
+		run->facts->reason = why == REFUSAL_PARENT_DIED
+		                         ? REASON_PARENT_LOST
+		                         : REASON_READER_LOST;
 	} else {
 		(void)refuse_lock(refused->path, why);
 		run->facts->refusal = message_last();
@@ -71,6 +74,7 @@ resources_acquire(struct run *run)
 	const struct lock_wait wait = {
 		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent_fd,
+		.reader_fd = options->die_with_reader ? STDOUT_FILENO : -1,
 		.mask = run->target->callers_mask & ~SIGNALS_TERMINATING,
 	};
 
