@@ -235,7 +235,7 @@ print(run.wait())' "$pair" "${command[@]}"
 			echo "ready $BASHPID") & exit 3' LIMIT
 	together
 	gives 3 wdrun_directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
-		--report=report sh -c '(while sleep 0.05; do echo tick; done) & exit 3'
+		--report=report bash -c '(while sleep 0.05; do echo tick; done) & exit 3'
 	reported '"reason_code":"survivors-busy"'
 	has_message 'while sleep'
 	nobody_is_left
