@@ -94,7 +94,7 @@ wait_until() {
 			show_processes >&2
 			return 1
 		}
-		if ((pauses++ < 5)); then pause 0.02; else pause 0.06; fi
+		if ((++pauses < 6)); then pause 0.02; elif ((pauses < 30)); then pause 0.06; else pause 0.2; fi
 	done
 }
 
