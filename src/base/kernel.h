@@ -27,6 +27,8 @@ _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
 #endif
 
 enum {
+	KERNEL_P_PIDFD = 3, /* of waitid(2); in glibc since 2.36 */
+
 	CALL_PIDFD_SEND_SIGNAL = CALL(424),
 	CALL_PIDFD_OPEN = CALL(434),
 	CALL_CLOSE_RANGE = CALL(436),

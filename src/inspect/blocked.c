@@ -120,7 +120,7 @@ say_child(struct scene *scene)
 		which = args[0] == P_ALL ? -1 : 0;
 		if (args[0] == P_PID)
 			which = (pid_t)args[1];
-		if (args[0] == P_PIDFD)
+		if (args[0] == KERNEL_P_PIDFD)
 			which = fd_value(scene, (int)args[1], "Pid:\t");
 	}
 	say_children(scene, which, "a child");
