@@ -86,6 +86,7 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 	struct sample *const old = &samples[turn];
 	struct sample *const new = &samples[!turn];
 	const bool is_first = activity->since == 0;
+	const int64_t span = now - activity->last;
 	long memory;
 	int64_t cpu = wait_usage(&memory);
 
@@ -112,7 +113,13 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 	}
 	if (is_first)
 		*activity = (struct activity){ .since = now, .cpu = cpu };
-	activity->work += cpu - activity->cpu;
+
+	const int64_t used = cpu - activity->cpu;
+
+	/* A dead process counts again when it is reaped. Until then the sum is
+	 * too low, which is no debt; then it rises by more than work. */
+	if (used > 0)
+		activity->work += used < span ? used : span;
 	activity->cpu = cpu;
 	activity->last = now;
 }
