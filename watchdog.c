@@ -87,16 +87,14 @@ explain(const struct options *options)
 {
 	char *end;
 	const long number = strtol(options->explain, &end, 10);
-	const bool is_run = *end != '\0';
 	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
 	int status = EXIT_SUCCESS;
 
-	if (is_run)
+	if (*end != '\0')
 		status =
 		    explain_run(options->registry, options->explain, &root);
-	return status != EXIT_SUCCESS
-	           ? status
-	           : look_explain(root, is_run, options->as_json);
+	return status != EXIT_SUCCESS ? status
+	                              : look_explain(root, options->as_json);
 }
 
 int

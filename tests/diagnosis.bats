@@ -436,6 +436,11 @@ explain() {
 	[ "$status" -eq 1 ]
 	has_message "no run 'weekly'"
 	ended_by TERM 143
+	start "$WDRUN" --lock=l "$WDRUN" -n waiter --lock=l --lock-wait=never true
+	wait_until bash -c '"$WDRUN" --list 2>&1 | grep -q "waiter.*waiting"'
+	explain waiter
+	[[ $output =~ wdrun\ -n\ waiter\ [^$'\n']*waiting\ for ]]
+	ended_by TERM 143
 }
 
 # bats test_tags=slow

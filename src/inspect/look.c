@@ -248,18 +248,19 @@ look_add_json(struct strbuf *line, const struct look *look)
 }
 
 int
-look_explain(pid_t root, bool is_run, bool as_json)
+look_explain(pid_t root, bool as_json)
 {
 	static struct look look;
 	const int64_t until = duration_now() + EXPLAIN_BOUND;
 	struct tree tree = { .root = root };
 	struct strbuf text = { .grows = true };
+	const bool is_run = procfs_is_supervisor(root);
 	bool is_told = true;
 
 	if (root > 0)
 		tree_read(&tree, until);
 	if (tree.count == 0) {
-		message("--explain: there is no such process");
+		message("--explain: there is no such process, or it is dead");
 		return STATUS_NOT_HAD;
 	}
 	tree.members += is_run;

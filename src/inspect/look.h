@@ -66,6 +66,6 @@ void look_add(struct strbuf *lines, const struct look *look, char separator);
 /* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);
 
-/* Prints the tree of ROOT to stdout, without ROOT itself if IS_RUN. Returns the
- * exit status, after a message where there is none. */
-int look_explain(pid_t root, bool is_run, bool as_json);
+/* Prints the tree of ROOT to stdout, without ROOT itself if that is a
+ * supervisor. Returns the exit status, after a message where there is none. */
+int look_explain(pid_t root, bool as_json);

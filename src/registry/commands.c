@@ -211,7 +211,8 @@ explain_run(const char *given, const char *which, pid_t *root)
 
 	const int status = find(&registry, "explain", which, &entry);
 
-	if (status == EXIT_SUCCESS && !entry->is_elsewhere)
+	if (status == EXIT_SUCCESS && !entry->is_elsewhere &&
+	    !entry->is_orphaned)
 		*root = entry->supervisor.pid != 0 ? entry->supervisor.pid
 		                                   : entry->front.pid;
 	registry_end(&registry);
