@@ -123,6 +123,18 @@ pidfile_read(struct pidfile *file)
 	           : REFUSAL_NO_PID;
 }
 
+/* Also a zombie, and without the help of /proc. */
+static bool
+is_dead(pid_t pid)
+{
+	struct pollfd end = { pidfd_open(pid), POLLIN, 0 };
+	const bool is_over =
+	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
+
+	fds_close(end.fd);
+	return is_over;
+}
+
 /* Whether the process that wrote FILE's PID lives. True where it cannot be
  * known: no lock is taken from a living process. */
 static bool
@@ -130,18 +142,16 @@ has_owner(const struct pidfile *file)
 {
 	struct procstat stat;
 
-	if (file->pid == 0 || (kill(file->pid, 0) == -1 && errno == ESRCH))
+	if (file->pid == 0 || is_dead(file->pid))
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
 	if (procfs_self() != getpid() || procstat_read(file->pid, &stat) == -1)
 		return true;
-	/* A zombie is dead. A process that began TOLERANCE after the file was
-	 * written got the PID later. In seconds: not all times fit into 64 bits
-	 * of ns. */
-	return !stat.is_dead &&
-	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
-	           file->status.st_mtim.tv_sec;
+	/* A process that began TOLERANCE after the file was written got the PID
+	 * later. In seconds: not all times fit into 64 bits of ns. */
+	return time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
+	       file->status.st_mtim.tv_sec;
 }
 
 int
@@ -244,6 +254,7 @@ try_to_take(struct lock *lock)
 	if (pid > 0 && errno == EBADF &&
 	    unlinkat(file->directory_fd, file->name, 0) == 0)
 		return REFUSAL_CHANGING;
+	errno = errno == EBADF ? EACCES : errno;
 	return REFUSAL_ERRNO;
 }
 
