@@ -254,6 +254,10 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 # bats test_tags=slow
 @test "a terminal that goes away ends only those background runs that read or write it" {
 	at_prompt
+	noted ready "wdrun sh -c 'trap \"echo >hup; exit\" HUP; echo ready \$\$ >ready; sleep 1000' </dev/null &>null &"
+	close_terminal
+	[ -e hup ] # of its shell, which signals groups
+	at_prompt
 	noted ready "wdrun -i 60 sh -c 'echo ready \$\$ >ready; cat; while echo x; do sleep 0.1; done' & disown"
 	close_terminal
 

@@ -163,6 +163,15 @@ reaches_job(const struct run *run, const siginfo_t *info)
 	        has_our_program(sender));
 }
 
+/* Whether SENDER is a shell with job control, which signals whole groups: at
+ * its own hang-up, say. An outer run's supervisor leads a session, too. */
+static bool
+is_of_shell(const struct run *run, pid_t sender)
+{
+	return sender == getsid(0) && getpgid(sender) != run->callers_group &&
+	       !procfs_is_supervisor(sender);
+}
+
 /* Whether SIGNAL, a key, has reached the target, which may have ended of it
  * just now. If so, what comes soon after it is a copy. */
 static bool
@@ -223,6 +232,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (was_seen && !is_of_terminal &&
 	    (is_terminating || facts->cancels > 0))
 		return false;
+	if (signal == SIGHUP)
+		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info, procfs_is_supervisor(info->si_pid));
 	facts->cancels += cancels;

@@ -87,6 +87,7 @@ struct sender {
  * target                    target, supervisor   both        SIGCHLD: its end
  * exec_error, refusal       whoever fails        front       the end of the run
  * orders, cancels           both                 supervisor  SIGCHLD
+ * hup_is_for_group          front                supervisor  with the order
  * cancelled_by, counted_ms  both                 both        with the order
  * output                    both: io/output.h    both        SIGCHLD
  * stop                      supervisor (1)       front       SIGCHLD, SIGCONT
@@ -127,10 +128,11 @@ struct facts {
 	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
 	 * that the target's job has had, [0] the others. */
 	atomic_uint orders[2][2];
-	atomic_uint cancels;        /* terminating signals for the run */
-	struct sender cancelled_by; /* orders.c */
-	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
-	atomic_int has_signalled;   /* the front, as the look hangs */
+	atomic_uint cancels;         /* terminating signals for the run */
+	atomic_int hup_is_for_group; /* the SIGHUP: the target's, as bare */
+	struct sender cancelled_by;  /* orders.c */
+	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
+	atomic_int has_signalled;    /* the front, as the look hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */

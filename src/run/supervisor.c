@@ -230,7 +230,7 @@ reload(struct supervisor *self, int signal)
 
 	self->was_reloaded = true;
 	tell_signal(run, signal);
-	if (run->options->passes_on)
+	if (run->options->passes_on || run->facts->hup_is_for_group)
 		tree_signal_target(&self->tree, signal);
 	else if (self->tree.target > 1)
 		(void)kill(self->tree.target, signal);
