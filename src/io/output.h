@@ -65,6 +65,7 @@ struct output {
 	int tee_fd;      /* or -1 */
 	enum sink tee_sink;
 	int64_t quiet_since; /* when silence began */
+	uint64_t taken;      /* bytes that were read */
 	const struct options *options;
 	struct terminal terminal;
 	struct output_facts *facts;

@@ -80,6 +80,7 @@ read_chunk(struct output *output, struct stream *stream)
 		close_input(output, stream);
 	if (length <= 0)
 		return false;
+	output->taken += (uint64_t)length;
 	output->quiet_since = duration_now();
 	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };

@@ -30,7 +30,12 @@ terminal_is_controlling(int fd)
 static bool
 has_foreground(int fd)
 {
-	return tcgetpgrp(fd) == getpgrp();
+	char none;
+
+	/* A job outside of this PID namespace has the number 0 here, as any
+	 * other. A read in the background fails: n_tty_read(). */
+	return getpgrp() != 0 ? tcgetpgrp(fd) == getpgrp()
+	                      : read(fd, &none, 0) == 0;
 }
 
 /* Whether this job has, or is about to get, the foreground of the terminal FD:

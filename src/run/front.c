@@ -193,8 +193,8 @@ stop_job(struct front *self, unsigned stop)
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
 	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
-	    run->callers_group > 1 && is_continued == 0)
-		(void)kill(-run->callers_group, SIGTSTP);
+	    is_continued == 0)
+		(void)kill(0, SIGTSTP);
 	if (is_continued == 0 && facts->stop == stop)
 		(void)kill(getpid(), by);
 	if (is_continued == 0 && facts->stop == stop)
@@ -455,8 +455,8 @@ drain(struct front *self)
 {
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
-	const uint64_t start = output->facts->relayed;
-	uint64_t relayed = start;
+	const uint64_t start = output->taken;
+	uint64_t relayed = output->facts->relayed;
 	int64_t began = duration_now();
 	int64_t taken = began;
 
@@ -472,7 +472,7 @@ drain(struct front *self)
 		if (duration_now() >= end)
 			break;
 		/* Others write on: what the tree has left fits in its pipes. */
-		if (relayed - start > OUTSIDERS_MAX)
+		if (output->taken - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->signal_fd, end);
 
