@@ -265,8 +265,10 @@ order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
 		return false;
 
-	const bool is_outer =
-	    procfs_is_supervisor(info->si_pid) || has_our_program(info->si_pid);
+	/* From outside of this PID namespace only such a run signals it. */
+	const bool is_outer = info->si_pid == 0 ||
+	                      procfs_is_supervisor(info->si_pid) ||
+	                      has_our_program(info->si_pid);
 
 	if (!is_outer &&
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))

@@ -341,7 +341,9 @@ supervisor_reap(struct supervisor *self, int64_t now)
 		tree_reap(&self->tree);
 		return;
 	}
-	target->exited_by_itself = self->state == STATE_RUNNING;
+	/* Not of a signal to the whole job that cancels the run, too. */
+	target->exited_by_itself =
+	    self->state == STATE_RUNNING && run->facts->cancels == 0;
 	target->dumped_core = end.si_code == CLD_DUMPED;
 	target->outcome.kind =
 	    end.si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
