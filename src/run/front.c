@@ -455,7 +455,8 @@ drain(struct front *self)
 {
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
-	const uint64_t start = output->taken;
+	/* Others write on: what the tree has left fits in its pipes. */
+	const uint64_t last = output->taken + OUTSIDERS_MAX;
 	uint64_t relayed = output->facts->relayed;
 	int64_t began = duration_now();
 	int64_t taken = began;
@@ -471,8 +472,7 @@ drain(struct front *self)
 
 		if (duration_now() >= end)
 			break;
-		/* Others write on: what the tree has left fits in its pipes. */
-		if (output->taken - start > OUTSIDERS_MAX)
+		if (output->taken > last)
 			return;
 		(void)output_pump(output, run->signal_fd, end);
 
