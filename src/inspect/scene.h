@@ -4,7 +4,6 @@
  * directory /proc. No file system outside of /proc is asked, and no memory is
  * read of a process that is stuck: a look may not hang. */
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
-#define POLLED_MAX   512
+#define NAMED_MAX    4 /* polled descriptors that are named */
 
 struct look;
 struct sight;
@@ -86,10 +85,10 @@ struct scene {
 	bool is_apart;      /* it has descriptors of its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
-	/* What the thread polls, each descriptor once. */
-	size_t polled_count;
-	struct pollfd polled[POLLED_MAX];
-	bool has_more; /* and more, which are not known */
+	bool polls;           /* the thread polls a descriptor */
+	int named[NAMED_MAX]; /* those that are named */
+	int named_count;
+	bool has_more; /* more could be named, or are not known */
 
 	/* The ends of pipes and sockets in the tree, process by process. */
 	bool has_missed; /* some are not known */
