@@ -82,21 +82,19 @@ static void
 choose(const struct tree *tree, bool chosen[])
 {
 	const struct member *const all = tree->members;
-	const bool has_room = tree->count <= LOOK_MAX;
 	const size_t last = tree->count - 1;
 	size_t count = 0;
 
-	for (size_t i = 0; i < tree->count; i++)
-		chosen[i] = has_room;
-	for (int leaf = 0; leaf < LOOK_MAX && !has_room; leaf++) {
+	memset(chosen, 0, tree->count * sizeof(*chosen));
+	for (int leaf = 0; leaf < LOOK_MAX; leaf++) {
 		pid_t next = INT_MAX;
 
-		for (size_t i = 0; i <= last; i++) {
+		for (size_t i = 0; i < tree->count; i++) {
 			if (!chosen[i] && all[i].pid < next &&
 			    (i == last || all[i + 1].parent != all[i].pid))
 				next = all[i].pid;
 		}
-		for (size_t i = last + 1; i-- > 0 && count < LOOK_MAX;) {
+		for (size_t i = tree->count; i-- > 0 && count < LOOK_MAX;) {
 			if (all[i].pid != next)
 				continue;
 			next = all[i].parent;

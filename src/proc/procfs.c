@@ -17,7 +17,6 @@
 #include "base/fds.h"
 #include "base/kernel.h"
 #include "base/text.h"
-#include "proc/signals.h"
 
 #define PATH_SIZE 64
 #define COMM_SIZE 16   /* TASK_COMM_LEN */
