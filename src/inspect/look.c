@@ -105,7 +105,7 @@ choose(const struct tree *tree, bool chosen[])
 }
 
 void
-look_glance(struct look *look, const struct tree *tree, int64_t until)
+look_glance(struct look *look, const struct tree *tree)
 {
 	static bool chosen[PROCFS_LIST_MAX];
 
@@ -113,7 +113,7 @@ look_glance(struct look *look, const struct tree *tree, int64_t until)
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
-	for (size_t i = 0; i < tree->count && duration_now() < until; i++) {
+	for (size_t i = 0; i < tree->count; i++) {
 		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[look->count];
 		struct procstat stat;
@@ -262,7 +262,7 @@ look_explain(pid_t root, bool is_run, bool as_json)
 	}
 	tree.members += is_run;
 	tree.count -= is_run;
-	look_glance(&look, &tree, until);
+	look_glance(&look, &tree);
 	look_take(&look, until);
 	if (as_json)
 		look_add_json(&text, &look);
