@@ -39,7 +39,7 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
 	const bool is_left_out =
-	    scene->sight->is_stuck || scene->look->is_refused;
+	    scene->look->is_refused || procfs_is_stuck(scene->sight->pid);
 	const int fd = is_left_out ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = pread(fd, data, size, (off_t)address);
 

@@ -539,10 +539,7 @@ say_holder(struct scene *scene)
 		    !holds_lock(scene, pid, lock))
 			continue;
 		say(scene, ", held by %d ", pid);
-		cmdline_add(&scene->line, pid,
-		            stat.is_in_exec || process_is_stuck(pid)
-		                ? 0
-		                : COMMAND_WIDTH);
+		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
 		return;
 	}
 }

@@ -29,21 +29,6 @@ add_command(struct sight *sight, int width)
 	cmdline_add(&command, sight->pid, width);
 }
 
-bool
-process_is_stuck(pid_t pid)
-{
-	static struct procfs_list ids;
-	struct procstat stat;
-
-	procfs_list_of(pid, "task", &ids);
-	for (size_t i = 0; i < ids.count; i++) {
-		if (procstat_read_status(ids.numbers[i], &stat) == 0 &&
-		    stat.state == 'D')
-			return true;
-	}
-	return false;
-}
-
 /* Reads age, CPU time, command; not within execve(2), where files may hang. */
 static void
 read_line(struct sight *sight)
@@ -56,9 +41,7 @@ read_line(struct sight *sight)
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = true;
-	sight->is_stuck = process_is_stuck(sight->pid);
-	if (!sight->is_stuck)
-		add_command(sight, LOOK_COMMAND);
+	add_command(sight, LOOK_COMMAND);
 }
 
 void

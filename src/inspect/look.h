@@ -23,7 +23,6 @@ struct sight {
 	bool is_refused; /* this process may not signal it */
 
 	char state;           /* proc(5) */
-	bool is_stuck;        /* a thread is in state D */
 	bool has_times;       /* AGE and CPU are known */
 	int64_t age;          /* nanoseconds */
 	int64_t cpu;          /* nanoseconds, of reaped children too */

@@ -1,8 +1,8 @@
 #pragma once
 
 /* What the files of this folder share. All of it runs in a look, in the
- * directory /proc. No file system outside of /proc is asked, and no memory is
- * read of a process that is stuck: a look may not hang. */
+ * directory /proc. No file system outside of /proc is asked: a look may not
+ * hang. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,11 +105,6 @@ void say_pid(struct scene *scene, int count, pid_t pid);
  * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
-
-/* look.c: whether a thread of PID is in state D. It may be in a page fault,
- * with mmap_lock in the kernel held: then a read of the process's memory waits.
- */
-bool process_is_stuck(pid_t pid);
 
 /* What makes a descriptor ready, in rising order of what that tells. */
 enum source {
