@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +18,15 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
-#define PATH_SIZE 256  /* that is shown */
-#define NAME_SIZE 64   /* of a file in /proc */
-#define FILE_SIZE 8192 /* of an epoll, less than 100 bytes a descriptor */
-#define NAMED_MAX 4    /* descriptors that are named */
-#define CALLS_MAX 5
-#define NO_CALL   (-1)
-#define PAUSE_MAX 16 /* milliseconds that a thread that runs is waited for */
-#define RUN_BOUND (SECOND / 10) /* is for those that wait */
-#define FUTEX_OWN 128           /* FUTEX_PRIVATE_FLAG: of this process alone */
+#define PATH_SIZE  256  /* that is shown */
+#define NAME_SIZE  64   /* of a file in /proc */
+#define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
+#define POLLED_MAX 512
+#define CALLS_MAX  5
+#define NO_CALL    (-1)
+#define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
+#define RUN_BOUND  (SECOND / 10) /* is for those that wait */
+#define FUTEX_OWN  128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
 /* Reads from the process's memory, up to the first page that is not mapped.
  * Returns how many bytes were read. */
@@ -38,7 +39,7 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
 	const bool is_left_out =
-	    scene->sight->is_stuck || scene->look->is_refused;
+	    scene->look->is_refused || procfs_is_stuck(scene->sight->pid);
 	const int fd = is_left_out ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = pread(fd, data, size, (off_t)address);
 
@@ -171,8 +172,7 @@ say_stop(struct scene *scene)
 static void
 say_signals(struct scene *scene)
 {
-	const char *const words =
-	    scene->polled_count == 0 ? "a signal" : "events";
+	const char *const words = scene->polls ? "events" : "a signal";
 	const long number = scene->thread.number;
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
@@ -182,68 +182,58 @@ say_signals(struct scene *scene)
 		say(scene, "%s", words);
 }
 
-/* Adds a descriptor that is polled for EVENTS of poll(2), or epoll(7). */
+/* Says a descriptor that is polled for EVENTS of poll(2), or epoll(7), unless
+ * it is the process's own plumbing, or was said before. */
 static void
-add_polled(struct scene *scene, int fd, int events)
+say_polled(struct scene *scene, int fd, int events)
 {
-	struct pollfd *at = scene->polled;
-
-	while (at < &scene->polled[scene->polled_count] && at->fd != fd)
-		at++;
-	if (at == &scene->polled[POLLED_MAX]) {
-		scene->has_more = true;
-		return;
-	}
-	if (at == &scene->polled[scene->polled_count])
-		scene->polled[scene->polled_count++] =
-		    (struct pollfd){ .fd = fd };
-	at->events = (short)(at->events | events);
-}
-
-/* Says what the thread polls; its own plumbing is "events". LIMIT is a time
- * limit: if IN_MS, a number of milliseconds (negative: none), else the address
- * of a timespec (NULL: none). */
-static void
-say_polled(struct scene *scene, uint64_t limit, bool in_ms)
-{
-	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+	const bool writes = (events & POLLIN) == 0 && (events & POLLOUT) != 0;
 	struct strbuf *const line = &scene->line;
-	int named = 0;
+	const size_t before = line->length;
 
-	scene->thread.rank = WAIT_LOOP;
-	if (scene->polled_count == 0 && !scene->has_more && has_limit) {
-		say(scene, "sleeping");
-		return;
+	scene->polls = true;
+	for (int i = 0; i < scene->named_count; i++) {
+		if (scene->named[i] == fd)
+			return;
 	}
-	say(scene, "waiting ");
-	for (size_t i = 0; i < scene->polled_count && named <= NAMED_MAX; i++) {
-		const struct pollfd *const polled = &scene->polled[i];
-		const bool writes = (polled->events & POLLIN) == 0 &&
-		                    (polled->events & POLLOUT) != 0;
-		const size_t before = line->length;
+	if (scene->has_more)
+		return;
+	say(scene, "%s%s", scene->named_count == 0 ? "waiting " : ", ",
+	    writes ? "to write " : "for ");
 
-		say(scene, "%s%s", named > 0 ? ", " : "",
-		    writes ? "to write " : "for ");
+	const enum source source = fd_say(scene, fd);
 
-		const enum source source = fd_say(scene, polled->fd);
-
-		if (source == SOURCE_OTHERS)
-			scene->thread.rank = scene->thread.wait;
-		if (source > SOURCE_OWN && ++named <= NAMED_MAX)
-			continue;
+	if (source == SOURCE_OTHERS)
+		scene->thread.rank = scene->thread.wait;
+	scene->has_more =
+	    source > SOURCE_OWN && scene->named_count == NAMED_MAX;
+	if (source > SOURCE_OWN && !scene->has_more) {
+		scene->named[scene->named_count++] = fd;
+	} else {
 		line->length = before;
 		line->text[before] = '\0';
 	}
-	if (scene->has_more || named > NAMED_MAX)
-		say(scene, named > 0 ? " and other descriptors"
-		                     : "for input or output");
-	if (scene->has_more || named > 0)
-		return;
-	/* Without any descriptor, it waits as in pause(2). */
-	say(scene, "for ");
-	say_signals(scene);
-	if (has_limit)
-		say(scene, ", or a timer");
+}
+
+/* Says what else a thread that polls waits for. LIMIT is a time limit: if
+ * IN_MS, a number of milliseconds (negative: none), else the address of a
+ * timespec (NULL: none). */
+static void
+say_rest(struct scene *scene, uint64_t limit, bool in_ms)
+{
+	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+
+	if (scene->named_count > 0) {
+		say(scene, scene->has_more ? " and other descriptors" : "");
+	} else if (scene->has_more) {
+		say(scene, "waiting for input or output");
+	} else if (!scene->polls && has_limit) {
+		say(scene, "sleeping");
+	} else { /* without any descriptor, it waits as in pause(2) */
+		say(scene, "waiting for ");
+		say_signals(scene);
+		say(scene, has_limit ? ", or a timer" : "");
+	}
 }
 
 static void
@@ -257,33 +247,35 @@ say_poll(struct scene *scene)
 
 	for (size_t i = 0; i < got && i < thread->args[1]; i++) {
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
-			add_polled(scene, polled[i].fd, polled[i].events);
+			say_polled(scene, polled[i].fd, polled[i].events);
 	}
 	scene->has_more |= got < thread->args[1] || thread->number == -1;
-	say_polled(scene, thread->args[2],
-	           thread->number == SYS_poll ||
-	               thread->number == SYS_restart_syscall);
+	say_rest(scene, thread->args[2],
+	         thread->number == SYS_poll ||
+	             thread->number == SYS_restart_syscall);
 }
 
 /* Three sets, each of which may be NULL. */
 static void
 say_select(struct scene *scene)
 {
-	static const short events[] = { POLLIN, POLLOUT, POLLPRI };
+	static const int events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
+	bool is_missed = false;
 
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
 
-		scene->has_more |=
+		is_missed |=
 		    args[i + 1] != 0 &&
 		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
 		for (unsigned fd = 0; fd < FD_SETSIZE && fd < args[0]; fd++) {
 			if (FD_ISSET(fd, &set))
-				add_polled(scene, (int)fd, events[i]);
+				say_polled(scene, (int)fd, events[i]);
 		}
 	}
-	say_polled(scene, args[4], false);
+	scene->has_more |= is_missed;
+	say_rest(scene, args[4], false);
 }
 
 /* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
@@ -299,16 +291,16 @@ say_epoll(struct scene *scene)
 	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
 	if (thread->number != -1)
 		length = procfs_read(thread->id, path, text, sizeof(text));
-	scene->has_more = length <= 0 || length == sizeof(text) - 1;
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
 		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
 		const unsigned long events =
 		    strtoul(procfs_value(at, "events:"), NULL, 16);
 
 		if ((events & UINT16_MAX) != 0)
-			add_polled(scene, fd, (int)(events & SHRT_MAX));
+			say_polled(scene, fd, (int)(events & SHRT_MAX));
 	}
-	say_polled(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
+	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
+	say_rest(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
 }
 
 /* --- all waits ------------------------------------------------------------ */
@@ -505,8 +497,8 @@ say_wait(struct scene *scene)
 {
 	struct thread *const thread = &scene->thread;
 
-	scene->polled_count = 0;
-	scene->has_more = false;
+	scene->named_count = 0;
+	scene->polls = scene->has_more = false;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
 		say(scene, "%s (%s)%s",
@@ -521,6 +513,9 @@ say_wait(struct scene *scene)
 		else
 			say(scene, "%c", *at);
 	}
+	/* Unless it polls others than itself: say_polled(). */
+	if (thread->wait >= WAIT_EPOLL && thread->wait <= WAIT_POLL)
+		thread->rank = WAIT_LOOP;
 	if (rests[thread->wait] != NULL)
 		rests[thread->wait](scene);
 }

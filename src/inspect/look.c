@@ -29,21 +29,6 @@ add_command(struct sight *sight, int width)
 	cmdline_add(&command, sight->pid, width);
 }
 
-bool
-process_is_stuck(pid_t pid)
-{
-	static struct procfs_list ids;
-	struct procstat stat;
-
-	procfs_list_of(pid, "task", &ids);
-	for (size_t i = 0; i < ids.count; i++) {
-		if (procstat_read_status(ids.numbers[i], &stat) == 0 &&
-		    stat.state == 'D')
-			return true;
-	}
-	return false;
-}
-
 /* Reads age, CPU time, command; not within execve(2), where files may hang. */
 static void
 read_line(struct sight *sight)
@@ -56,9 +41,7 @@ read_line(struct sight *sight)
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = true;
-	sight->is_stuck = process_is_stuck(sight->pid);
-	if (!sight->is_stuck)
-		add_command(sight, LOOK_COMMAND);
+	add_command(sight, LOOK_COMMAND);
 }
 
 void
@@ -82,21 +65,19 @@ static void
 choose(const struct tree *tree, bool chosen[])
 {
 	const struct member *const all = tree->members;
-	const bool has_room = tree->count <= LOOK_MAX;
 	const size_t last = tree->count - 1;
 	size_t count = 0;
 
-	for (size_t i = 0; i < tree->count; i++)
-		chosen[i] = has_room;
-	for (int leaf = 0; leaf < LOOK_MAX && !has_room; leaf++) {
+	memset(chosen, 0, tree->count * sizeof(*chosen));
+	for (int leaf = 0; leaf < LOOK_MAX; leaf++) {
 		pid_t next = INT_MAX;
 
-		for (size_t i = 0; i <= last; i++) {
+		for (size_t i = 0; i < tree->count; i++) {
 			if (!chosen[i] && all[i].pid < next &&
 			    (i == last || all[i + 1].parent != all[i].pid))
 				next = all[i].pid;
 		}
-		for (size_t i = last + 1; i-- > 0 && count < LOOK_MAX;) {
+		for (size_t i = tree->count; i-- > 0 && count < LOOK_MAX;) {
 			if (all[i].pid != next)
 				continue;
 			next = all[i].parent;
@@ -107,7 +88,7 @@ choose(const struct tree *tree, bool chosen[])
 }
 
 void
-look_glance(struct look *look, const struct tree *tree, int64_t until)
+look_glance(struct look *look, const struct tree *tree)
 {
 	static bool chosen[PROCFS_LIST_MAX];
 
@@ -115,7 +96,7 @@ look_glance(struct look *look, const struct tree *tree, int64_t until)
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
-	for (size_t i = 0; i < tree->count && duration_now() < until; i++) {
+	for (size_t i = 0; i < tree->count; i++) {
 		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[look->count];
 		struct procstat stat;
@@ -265,7 +246,7 @@ look_explain(pid_t root, bool as_json)
 	}
 	tree.members += is_run;
 	tree.count -= is_run;
-	look_glance(&look, &tree, until);
+	look_glance(&look, &tree);
 	look_take(&look, until);
 	if (as_json)
 		look_add_json(&text, &look);

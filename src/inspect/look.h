@@ -23,7 +23,6 @@ struct sight {
 	bool is_refused; /* this process may not signal it */
 
 	char state;           /* proc(5) */
-	bool is_stuck;        /* a thread is in state D */
 	bool has_times;       /* AGE and CPU are known */
 	int64_t age;          /* nanoseconds */
 	int64_t cpu;          /* nanoseconds, of reaped children too */
@@ -53,9 +52,9 @@ struct look {
  * that holds its output open keeps the reader waiting. */
 void look_note_streams(struct look *look, const int fds[LOOK_STREAMS]);
 
-/* Until the clock says UNTIL: notes the processes of TREE, as last read, by
- * reads that cannot hang; then looks at them in depth, going to /proc. */
-void look_glance(struct look *look, const struct tree *tree, int64_t until);
+/* Notes the processes of TREE, as last read, by reads that cannot hang. Then
+ * looks at them in depth until the clock says UNTIL, going to /proc. */
+void look_glance(struct look *look, const struct tree *tree);
 void look_take(struct look *look, int64_t until);
 
 /* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to LINES, if SEPARATOR is ',';

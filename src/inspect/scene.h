@@ -1,10 +1,9 @@
 #pragma once
 
 /* What the files of this folder share. All of it runs in a look, in the
- * directory /proc. No file system outside of /proc is asked, and no memory is
- * read of a process that is stuck: a look may not hang. */
+ * directory /proc. No file system outside of /proc is asked: a look may not
+ * hang. */
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
-#define POLLED_MAX   512
+#define NAMED_MAX    4 /* polled descriptors that are named */
 
 struct look;
 struct sight;
@@ -86,10 +85,10 @@ struct scene {
 	bool is_apart;      /* it has descriptors of its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
-	/* What the thread polls, each descriptor once. */
-	size_t polled_count;
-	struct pollfd polled[POLLED_MAX];
-	bool has_more; /* and more, which are not known */
+	bool polls;           /* the thread polls a descriptor */
+	int named[NAMED_MAX]; /* those that are named */
+	int named_count;
+	bool has_more; /* more could be named, or are not known */
 
 	/* The ends of pipes and sockets in the tree, process by process. */
 	bool has_missed; /* some are not known */
@@ -106,11 +105,6 @@ void say_pid(struct scene *scene, int count, pid_t pid);
  * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
-
-/* look.c: whether a thread of PID is in state D. It may be in a page fault,
- * with mmap_lock in the kernel held: then a read of the process's memory waits.
- */
-bool process_is_stuck(pid_t pid);
 
 /* What makes a descriptor ready, in rising order of what that tells. */
 enum source {

@@ -17,7 +17,6 @@
 #include "base/fds.h"
 #include "base/kernel.h"
 #include "base/text.h"
-#include "proc/signals.h"
 
 #define PATH_SIZE 64
 #define COMM_SIZE 16   /* TASK_COMM_LEN */
@@ -229,16 +228,29 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 }
 
 bool
+procfs_is_stuck(pid_t pid)
+{
+	static struct procfs_list ids;
+	struct procstat stat;
+
+	procfs_list_of(pid, "task", &ids);
+	for (size_t i = 0; i < ids.count; i++) {
+		if (procstat_read_status(ids.numbers[i], &stat) == 0 &&
+		    (stat.state == 'D' || stat.is_in_exec))
+			return true;
+	}
+	return false;
+}
+
+bool
 procfs_bears(pid_t pid, const char *names)
 {
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
-	struct procstat stat;
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	if (procstat_read_status(pid, &stat) == 0 &&
-	    stat.state != 'D') /* else the read may hang: cmdline_add() */
+	if (!procfs_is_stuck(pid))
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
 
 	const char *const slash = strrchr(words, '/');
@@ -394,7 +406,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	const char *word = text;
 	ssize_t length = 0;
 
-	if (width > 0)
+	if (width > 0 && !procfs_is_stuck(pid))
 		length = procfs_read(pid, "cmdline", text, sizeof(text));
 	/* A text that fills the buffer may go on. */
 	all.is_cut = length == sizeof(text) - 1;

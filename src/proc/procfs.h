@@ -89,6 +89,11 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
+/* Whether a read of PID's memory may hang: it is in execve(2), or has a thread
+ * in state D, which may be in a page fault, with mmap_lock in the kernel held
+ * (get_mm_cmdline()). */
+bool procfs_is_stuck(pid_t pid);
+
 /* Whether PID bears one of NAMES, separated by blanks: its name, of which the
  * kernel knows 15 bytes, or the last part of its first word. */
 bool procfs_bears(pid_t pid, const char *names);
@@ -116,8 +121,7 @@ void procid_kill(const struct procid *procid, int signal);
 
 /* Appends PID's command line to LINE, in quotes where it has blanks, without
  * the program's directory, and shortened to WIDTH bytes; "[comm]" as ps(1) if
- * PID has none, or if WIDTH is 0; "?" if PID is gone. Unless WIDTH is 0, waits
- * for PID's mmap_lock (get_mm_cmdline()), with which a thread may hang. */
+ * PID has none or is stuck, or if WIDTH is 0; "?" if PID is gone. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /* The ID of a run: the PID of its front, "-", and its start in nanoseconds

@@ -54,7 +54,7 @@ tell_look(struct supervisor *self, enum reason why)
 		return 0;
 	/* Half of the time is for what the reading has found. */
 	tree_read(&self->tree, until - LOOK_BOUND / 2);
-	look_glance(look, &self->tree, until);
+	look_glance(look, &self->tree);
 	if (reasons[why].telling != TELL_TREE)
 		return self->tree.count;
 	look->tells_holders = run->target->exited_by_itself;
