@@ -76,6 +76,7 @@ say() {
 		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder sleep 1000 | say; exec flock lock true
 		waiting for a lock on fd * (HERE/record), held by *block record | block record & exec block record
+		waiting for a lock on fd * (HERE/ofd), held by *block ofd | block ofd & exec block ofd
 	END
 	kill "$other" "$holder"
 	wait "$holder" || true
@@ -188,8 +189,9 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 }
 
 # bats test_tags=slow
-@test "a stop names the holder of a lock, even if it is another user's process" {
+@test "a stop names the holder of a lock, even if it is another user's process, or has inherited it in a container" {
 	need_other_user
+	need_unshare --pid --fork --mount-proc
 	chmod 755 . .. ../..
 	cp "$WDRUN" .
 	: >lock
@@ -201,6 +203,8 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 	has_message 'waiting for a lock on fd ' "/lock), held by $holder sleep 1000"
 	kill "$holder"
 	wait "$holder" || true
+	complete_late unshare --pid --fork --mount-proc "$WDRUN" -i LIMIT "${stop[@]}" sh -c '(flock 9; sleep 1000 & exit) 9>job; echo "ready $$"; flock job true; :'
+	grep ' flock job true .*, held by [0-9]* sleep 1000$' err
 }
 
 # bats test_tags=slow

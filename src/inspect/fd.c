@@ -22,6 +22,7 @@
 #define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
+#define FILE_ID       "mnt_id:" /* begins the lines of fdinfo on the file */
 
 #define AT_NOT_ASKED    0x4000 /* AT_STATX_DONT_SYNC of statx(2) */
 #define STATX_TYPE_ONLY 0x1U   /* STATX_TYPE */
@@ -474,6 +475,23 @@ fd_say(struct scene *scene, int fd)
 	return say_file(scene, &end);
 }
 
+/* Whether INFO, of a descriptor, has a lock of the whole file, of the kind that
+ * the thread's call takes: flock(2), or both kinds of fcntl(2). It is in the
+ * way of that call, also if it is for reading: beside it no other could be. */
+static bool
+has_lock(const struct scene *scene, const char *info)
+{
+	const char *const kinds =
+	    scene->thread.number == SYS_flock ? "F" : "PO"; /* POSIX, OFDLCK */
+
+	for (; (info = strstr(info, "lock:")) != NULL; info++) {
+		if (strchr(kinds, field(info, 1)[0]) != NULL &&
+		    starts_with(field(info, 6), "0 EOF"))
+			return true;
+	}
+	return false;
+}
+
 /* Whether a descriptor of PID has LOCK, of find_lock(). Another user's may not
  * be read: then a lock that PID has taken, as its row says, is its own. */
 static bool
@@ -485,7 +503,8 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 		char info[TEXT_SIZE];
 
 		read_info(pid, fds.numbers[i], info);
-		if (strstr(info, lock) != NULL)
+		if (strstr(info, lock) != NULL &&
+		    (!starts_with(lock, FILE_ID) || has_lock(scene, info)))
 			return true;
 	}
 	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
@@ -494,10 +513,11 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 /* Finds the LOCK that the thread waits for. In /proc/locks, "1: -> FLOCK
  * ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row without an arrow:
  * proc(5). LOCK is that row without its number, as in the fdinfo of each
- * descriptor that has the lock. It is "" where several threads of the process
- * have a row; and where none is there: for an open file description lock, and,
- * in another PID namespace, for a lock whose taker is dead (locks_show() in
- * fs/locks.c). */
+ * descriptor that has the lock. But the rows of a process may be those of other
+ * threads; and none is there for an open file description lock, nor, in another
+ * PID namespace, for a lock whose taker is dead (locks_show() in fs/locks.c).
+ * Then LOCK is what fdinfo says of the file; or "" before Linux 5.14, and for a
+ * descriptor that has a lock, as processes that share it are not in the way. */
 static void
 find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 {
@@ -516,8 +536,16 @@ find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 	}
 	if (locks != NULL)
 		(void)fclose(locks);
-	if (rows != 1)
-		lock[0] = '\0';
+	if (rows == 1)
+		return;
+	read_info(scene->thread.id, (int)scene->thread.args[0], row);
+
+	const char *const file = strstr(row, FILE_ID);
+
+	lock[0] = '\0';
+	if (file != NULL && strstr(file, "ino:") != NULL &&
+	    strstr(file, "lock:") == NULL)
+		(void)snprintf(lock, TEXT_SIZE, "%s", file);
 }
 
 /* Processes inherit an flock(2), so the tree may have it, too. */

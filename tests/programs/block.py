@@ -104,6 +104,9 @@ elif kind == 'keys':  # as vim(1), whose timers have a thread: the set is not on
 elif kind == 'record':  # the second process that does so waits
     record = open('record', 'w')
     fcntl.lockf(record, fcntl.LOCK_EX)
+elif kind == 'ofd':  # so does the second of these, for F_OFD_SETLKW
+    record = open('ofd', 'w')
+    fcntl.fcntl(record, 38, struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
 elif kind == 'signal':
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.sigwait([signal.SIGUSR1])
