@@ -85,7 +85,7 @@ has_nice() {
 	has_nice "$(nice)"
 	ended_by TERM 7
 	start_run nice -n 7 "$WDRUN" sigcount
-	wait_until has_nice 7
+	wait_until has_nice "$(nice -n 7 nice)"
 	ended_by TERM 7
 }
 

@@ -167,7 +167,7 @@ sent_by_another() {
 	finish
 	grep -q '"cancelled_by":null' report
 	need_unshare --pid --fork
-	start unshare --pid --fork "$WDRUN" sigcount
+	start unshare --pid --fork env --default-signal "$WDRUN" sigcount # unshare(1) of 2020 ignores TERM
 	await_ready
 	first_child "$started"
 	kill -TERM "$child"
