@@ -19,7 +19,7 @@
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 #define PAUSE     (10 * MILLISECOND)
-#define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
+#define FILE_LINE "file %" PRId64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -259,7 +259,7 @@ record_begin(struct record *record, const struct options *options,
 			            strchr(options->keep, '=') + 1, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
-			            UINT64_C(0), options->locks.paths[i], '\0');
+			            options->locks.paths[i], '\0');
 		for (char **word = options->command; *word != NULL; word++)
 			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
@@ -288,7 +288,7 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
-		            cleanups[i].inode, cleanups[i].path, '\0');
+		            cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);
