@@ -67,7 +67,6 @@ open_sink(struct stream *stream, int fd)
 		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	stream->sink = fds_sink(stream->out_fd);
 	return stream->out_fd == -1 ? -1 : 0;
 }
 
@@ -242,7 +241,6 @@ output_setup(struct output *output, const struct options *options)
 			        strerror(errno));
 			return -1;
 		}
-		output->tee_sink = fds_sink(output->tee_fd);
 	}
 	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)

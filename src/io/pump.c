@@ -129,7 +129,7 @@ deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
+	const int why = fds_write_part(stream->out_fd, chunk);
 
 	output->facts->relayed += chunk->written - before;
 	if (stream->has_messages && chunk->written > before)
@@ -137,7 +137,7 @@ deliver(struct output *output, struct stream *stream)
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
 		hang_up(output, stream);
-	} else if (why != 0 && why != EAGAIN) {
+	} else if (why != 0) {
 		message("cannot write to %s: %s; the rest of it is lost",
 		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
 		output->facts->stdout_is_lost |= stream->is_stdout;
@@ -149,10 +149,9 @@ deliver(struct output *output, struct stream *stream)
 static void
 copy(struct output *output, struct stream *stream)
 {
-	const int why =
-	    fds_write_part(output->tee_fd, &stream->copy, output->tee_sink);
+	const int why = fds_write_part(output->tee_fd, &stream->copy);
 
-	if (why == 0 || why == EAGAIN)
+	if (why == 0)
 		return;
 	message("--tee: cannot write to '%s': %s; the copy ends here",
 	        output->options->tee, strerror(why));
@@ -291,7 +290,6 @@ carry_keys(struct output *output, const struct pollfd polled[])
 {
 	struct terminal *const terminal = &output->terminal;
 	struct stream *const first = &output->streams[0];
-	int why;
 
 	if (!terminal->is_keyboard)
 		return;
@@ -310,8 +308,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	}
 	if (polled[AT_KEYS].revents != 0)
 		terminal_read_keys(terminal, first->in_fd);
-	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
-	if (why != 0 && why != EAGAIN)
+	if (fds_write_part(first->in_fd, &terminal->keys) != 0)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
 		terminal_give_back(terminal, false);
