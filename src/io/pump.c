@@ -33,13 +33,21 @@ close_input(struct output *output, struct stream *stream)
 	stream->in_fd = -1;
 }
 
+/* From now on, what comes is read, but not delivered. */
+static void
+discard(struct stream *stream)
+{
+	fds_close(stream->out_fd);
+	stream->out_fd = -1;
+	stream->chunk.written = stream->chunk.size;
+}
+
 static void
 close_stream(struct output *output, struct stream *stream)
 {
 	close_input(output, stream);
-	fds_close(stream->out_fd);
-	stream->out_fd = -1;
-	stream->chunk = stream->copy = (struct part){ 0 };
+	discard(stream);
+	stream->copy.written = stream->copy.size;
 }
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
@@ -93,14 +101,6 @@ read_chunk(struct output *output, struct stream *stream)
 	if (stream->out_fd == -1)
 		stream->chunk.written = stream->chunk.size;
 	return true;
-}
-
-static void
-discard(struct stream *stream)
-{
-	fds_close(stream->out_fd);
-	stream->out_fd = -1;
-	stream->chunk.written = stream->chunk.size;
 }
 
 /* The reader of the caller's pipe is gone. The command's next write then fails
@@ -173,16 +173,14 @@ find_texts(struct output *output, struct stream *stream)
 	const char *rest = chunk; /* what is not of the text's line */
 	unsigned found = facts->found;
 
-	if (texts[0] == NULL && texts[1] == NULL)
-		return false;
 	for (unsigned i = 0; i < 2; i++) {
-		const size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
-		const char *const start =
-		    length == 0 || (found & 1U << i) != 0
-		        ? NULL
-		        : memmem(chunk - stream->carried,
-		                 stream->carried + stream->copy.size, texts[i],
-		                 length);
+		if (texts[i] == NULL || (found & 1U << i) != 0)
+			continue;
+
+		const size_t length = strlen(texts[i]);
+		const char *const start = memmem(
+		    chunk - stream->carried,
+		    stream->carried + stream->copy.size, texts[i], length);
 
 		if (start == NULL)
 			continue;
