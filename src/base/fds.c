@@ -66,8 +66,16 @@ fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 	                    mask == NULL ? NULL : &set, KERNEL_SIGNALS_SIZE);
 }
 
-enum sink
-fds_sink(int fd)
+/* How a descriptor takes bytes without a wait. */
+enum sink {
+	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
+	SINK_LINES,  /* the same, for a pipe: lines that nobody tears */
+	SINK_POLLED, /* a pipe or terminal: after poll(2), PIPE_BUF bytes */
+	SINK_SOCKET, /* by send(2) */
+};
+
+static enum sink
+sink_of(int fd)
 {
 	struct stat file = { .st_mode = 0 };
 
@@ -103,9 +111,11 @@ next_size(enum sink sink, const char *text, size_t left)
 }
 
 int
-fds_write_part(int fd, struct part *part, enum sink sink)
+fds_write_part(int fd, struct part *part)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	const enum sink sink =
+	    part->written < part->size ? sink_of(fd) : SINK_PLAIN;
 
 	while (part->written < part->size) {
 		const char *const text = part->text + part->written;
@@ -114,7 +124,8 @@ fds_write_part(int fd, struct part *part, enum sink sink)
 
 		/* O_NONBLOCK would affect all who share FD's description. */
 		if (sink == SINK_POLLED && poll(&room, 1, 0) == 0)
-			return EAGAIN;
+			return 0;
+		errno = EIO; /* for a write of nothing */
 
 		const ssize_t length =
 		    sink == SINK_SOCKET
@@ -123,8 +134,8 @@ fds_write_part(int fd, struct part *part, enum sink sink)
 
 		if (length > 0)
 			part->written += (size_t)length;
-		else if (length == 0 || errno != EINTR)
-			return length == 0 ? EIO : errno;
+		else if (errno != EINTR)
+			return errno == EAGAIN ? 0 : errno;
 	}
 	return 0;
 }
@@ -134,12 +145,11 @@ fds_write(int fd, char *data, size_t size, int patience_ms)
 {
 	struct part part = { data, size, 0 };
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
-	const enum sink sink = fds_sink(fd);
 	int why;
 
-	while ((why = fds_write_part(fd, &part, sink)) == EAGAIN &&
+	while ((why = fds_write_part(fd, &part)) == 0 && part.written < size &&
 	       poll(&room, 1, patience_ms) != 0)
 		;
-	errno = why == EAGAIN ? ETIMEDOUT : why;
-	return why == 0;
+	errno = why == 0 ? ETIMEDOUT : why;
+	return part.written == size;
 }

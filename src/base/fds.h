@@ -30,19 +30,8 @@ struct part {
 	size_t written;
 };
 
-/* How a descriptor takes bytes without a wait. */
-enum sink {
-	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
-	SINK_LINES,  /* the same, for a pipe: lines that nobody tears */
-	SINK_POLLED, /* a pipe or terminal: after poll(2), PIPE_BUF bytes */
-	SINK_SOCKET, /* by send(2) */
-};
-
-enum sink fds_sink(int fd);
-
-/* Writes the rest of PART to FD, a SINK, until that is full. Returns 0; or
- * errno: EAGAIN if FD is full. */
-int fds_write_part(int fd, struct part *part, enum sink sink);
+/* Writes the rest of PART to FD until that is full. Returns 0, or errno. */
+int fds_write_part(int fd, struct part *part);
 
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes
  * nothing for PATIENCE_MS milliseconds (-1: without a bound). Returns whether

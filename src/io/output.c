@@ -62,12 +62,12 @@ open_sink(struct stream *stream, int fd)
 	/* O_NONBLOCK is set for all who share a description, so we open one of
 	 * our own, unless it is another user's. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	stream->out_fd = -1;
 	if (S_ISFIFO(file.st_mode) || stream->is_terminal)
 		stream->out_fd =
 		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	stream->sink = fds_sink(stream->out_fd);
 	return stream->out_fd == -1 ? -1 : 0;
 }
 
@@ -126,16 +126,15 @@ static int
 open_stream(struct output *output, int fd)
 {
 	struct stream *const stream = &output->streams[output->count++];
-	const bool is_on_terminal = isatty(fd);
 	const bool is_pty =
-	    is_on_terminal || (output->has_pty && stream == output->streams);
+	    isatty(fd) || (output->has_pty && stream == output->streams);
 
 	stream->is_stdout = fd == STDOUT_FILENO;
-	stream->is_terminal = is_on_terminal;
-	stream->out_fd = -1;
-	if (open_sink(stream, fd) == -1)
+	stream->is_terminal = isatty(fd);
+	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
+	if (stream->text == NULL || open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");
-	stream->model_fd = is_on_terminal              ? stream->out_fd
+	stream->model_fd = stream->is_terminal         ? stream->out_fd
 	                   : output->terminal.fd != -1 ? output->terminal.fd
 	                                               : STDERR_FILENO;
 	stream->has_messages = is_same_file(fd, STDERR_FILENO);
@@ -147,9 +146,6 @@ open_stream(struct output *output, int fd)
 		return refuse("cannot open a pseudo-terminal");
 	if (!is_pty && open_pipe(stream, &output->fds[fd]) == -1)
 		return refuse("cannot make a pipe");
-	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
-	if (stream->text == NULL)
-		return refuse("cannot set up the output");
 	return 0;
 }
 
@@ -242,7 +238,6 @@ output_setup(struct output *output, const struct options *options)
 			        strerror(errno));
 			return -1;
 		}
-		output->tee_sink = fds_sink(output->tee_fd);
 	}
 	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)

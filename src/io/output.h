@@ -22,7 +22,6 @@ struct stream {
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
-	enum sink sink; /* that OUT_FD is */
 	char *text;     /* the room for a chunk, and for its copy */
 	bool is_copied; /* to the file of --tee */
 	bool has_messages;  /* OUT_FD is the file that is stderr, too */
@@ -60,10 +59,9 @@ struct output {
 	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty;    /* the first stream is the controlling terminal */
-	bool had_screen; /* terminal_has_screen() of that, at its end */
-	int tee_fd;      /* or -1 */
-	enum sink tee_sink;
+	bool has_pty;        /* the first stream is the controlling terminal */
+	bool had_screen;     /* terminal_has_screen() of that, at its end */
+	int tee_fd;          /* or -1 */
 	int64_t quiet_since; /* when silence began */
 	uint64_t taken;      /* bytes that were read */
 	const struct options *options;

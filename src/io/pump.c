@@ -33,13 +33,21 @@ close_input(struct output *output, struct stream *stream)
 	stream->in_fd = -1;
 }
 
+/* From now on, what comes is read, but not delivered. */
+static void
+discard(struct stream *stream)
+{
+	fds_close(stream->out_fd);
+	stream->out_fd = -1;
+	stream->chunk.written = stream->chunk.size;
+}
+
 static void
 close_stream(struct output *output, struct stream *stream)
 {
 	close_input(output, stream);
-	fds_close(stream->out_fd);
-	stream->out_fd = -1;
-	stream->chunk = stream->copy = (struct part){ 0 };
+	discard(stream);
+	stream->copy.written = stream->copy.size;
 }
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
@@ -96,14 +104,6 @@ read_chunk(struct output *output, struct stream *stream)
 	return true;
 }
 
-static void
-discard(struct stream *stream)
-{
-	fds_close(stream->out_fd);
-	stream->out_fd = -1;
-	stream->chunk.written = stream->chunk.size;
-}
-
 /* The reader of the caller's pipe is gone. The command's next write then fails
  * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. Where
  * the caller's terminal is gone, its SIGHUP comes to the front by itself, and a
@@ -130,7 +130,7 @@ deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
+	const int why = fds_write_part(stream->out_fd, chunk);
 
 	output->facts->relayed += chunk->written - before;
 	if (stream->has_messages && chunk->written > before)
@@ -138,7 +138,7 @@ deliver(struct output *output, struct stream *stream)
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
 		hang_up(output, stream);
-	} else if (why != 0 && why != EAGAIN) {
+	} else if (why != 0) {
 		message("cannot write to %s: %s; the rest of it is lost",
 		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
 		output->facts->stdout_is_lost |= stream->is_stdout;
@@ -150,10 +150,9 @@ deliver(struct output *output, struct stream *stream)
 static void
 copy(struct output *output, struct stream *stream)
 {
-	const int why =
-	    fds_write_part(output->tee_fd, &stream->copy, output->tee_sink);
+	const int why = fds_write_part(output->tee_fd, &stream->copy);
 
-	if (why == 0 || why == EAGAIN)
+	if (why == 0)
 		return;
 	message("--tee: cannot write to '%s': %s; the copy ends here",
 	        output->options->tee, strerror(why));
@@ -175,16 +174,14 @@ find_texts(struct output *output, struct stream *stream)
 	const char *rest = chunk; /* what is not of the text's line */
 	unsigned found = facts->found;
 
-	if (texts[0] == NULL && texts[1] == NULL)
-		return false;
 	for (unsigned i = 0; i < 2; i++) {
-		const size_t length = texts[i] == NULL ? 0 : strlen(texts[i]);
-		const char *const start =
-		    length == 0 || (found & 1U << i) != 0
-		        ? NULL
-		        : memmem(chunk - stream->carried,
-		                 stream->carried + stream->copy.size, texts[i],
-		                 length);
+		if (texts[i] == NULL || (found & 1U << i) != 0)
+			continue;
+
+		const size_t length = strlen(texts[i]);
+		const char *const start = memmem(
+		    chunk - stream->carried,
+		    stream->carried + stream->copy.size, texts[i], length);
 
 		if (start == NULL)
 			continue;
@@ -292,7 +289,6 @@ carry_keys(struct output *output, const struct pollfd polled[])
 {
 	struct terminal *const terminal = &output->terminal;
 	struct stream *const first = &output->streams[0];
-	int why;
 
 	if (!terminal->is_keyboard)
 		return;
@@ -311,8 +307,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	}
 	if (polled[AT_KEYS].revents != 0)
 		terminal_read_keys(terminal, first->in_fd);
-	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
-	if (why != 0 && why != EAGAIN)
+	if (fds_write_part(first->in_fd, &terminal->keys) != 0)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
 		terminal_give_back(terminal, false);

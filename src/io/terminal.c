@@ -67,7 +67,6 @@ terminal_share(struct terminal *terminal)
 		return is_stdin;
 	}
 	terminal->fd = fd;
-	terminal->was_foreground = has_foreground(fd);
 	return true;
 }
 
@@ -173,7 +172,7 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 		if (has_screen)
 			terminal_reset_screen(terminal);
 	}
-	if (terminal->was_foreground && group != job)
+	if (group != job)
 		(void)tcsetpgrp(terminal->fd, job);
 }
 

@@ -20,7 +20,6 @@ struct terminal_facts {
  * raw: the pseudo-terminal alone makes signals of keys. */
 struct terminal {
 	int fd;
-	bool was_foreground; /* the caller's job was the foreground group */
 	bool is_keyboard;
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */

@@ -31,6 +31,8 @@
  * machine's jumps after a suspension. wdrun(1), LIMITS. */
 #define TOLERANCE 60
 
+#define HAS_BIRTH 0x800U /* STATX_BTIME */
+
 enum refusal
 pidfile_check(int directory_fd, const struct stat *status)
 {
@@ -56,6 +58,29 @@ ns_of(int64_t seconds, int64_t ns)
 	return seconds > 0 && seconds < CLEANUP_UNKNOWN / SECOND
 	           ? seconds * SECOND + ns
 	           : CLEANUP_UNKNOWN;
+}
+
+/* Returns when NAME was made, or else was last changed; and in *WHICH what
+ * tells that file from a later one of that name, as in struct cleanup. */
+static int64_t
+made_at(int directory_fd, const char *name, int64_t *which)
+{
+	struct kernel_statx birth;
+	struct stat file;
+
+	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
+		return *which = errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
+	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
+	            HAS_BIRTH, &birth) == 0 &&
+	    (birth.mask & HAS_BIRTH) != 0)
+		return *which =
+		           ns_of(birth.birth_seconds, birth.birth_nanoseconds);
+	/* The time of the change moves, the number stays. */
+	*which = -(int64_t)file.st_ino;
+	/* Some file systems keep whole seconds: it was made in that second. */
+	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
+	                                      ? SECOND - 1
+	                                      : file.st_ctim.tv_nsec);
 }
 
 /* Opens FILE for reading, and if possible for writing. */
@@ -221,10 +246,10 @@ try_to_take(struct lock *lock)
 	if (why != REFUSAL_NONE)
 		return why;
 
-	const struct timespec written = file->status.st_mtim;
-	const int64_t age = duration_of_clock(CLOCK_REALTIME) -
-	                    ns_of(written.tv_sec, written.tv_nsec);
 	const pid_t pid = file->pid;
+	int64_t which;
+	const int64_t age = duration_of_clock(CLOCK_REALTIME) -
+	                    made_at(file->directory_fd, file->name, &which);
 
 	/* "set -C; echo $$ >FILE" makes the file before it writes. */
 	if (pid == 0 && !is_new && llabs(age) < JUST_NOW)
@@ -240,7 +265,6 @@ try_to_take(struct lock *lock)
 		return REFUSAL_CHANGING;
 	lock->was_blank =
 	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
-	lock->written = written;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
@@ -332,19 +356,13 @@ lock_release(struct lock *lock, const pid_t owners[2])
 	const bool is_own = pidfile_read(file) == REFUSAL_NONE &&
 	                    (file->pid == 0 || file->pid == owners[0] ||
 	                     file->pid == owners[1]);
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
-		                           lock->written };
 	int result = 0;
 
-	/* A file that was blank is one for flock(1), which may wait for it.
-	 * With its old time, nobody takes it for a script's that was made just
-	 * now. */
-	if (is_own && lock->was_blank) {
+	/* A file that was blank is one for flock(1), which may wait for it. */
+	if (is_own && lock->was_blank)
 		result = ftruncate(file->fd, 0);
-		(void)futimens(file->fd, times);
-	} else if (is_own && is_named(file)) {
+	else if (is_own && is_named(file))
 		result = unlinkat(file->directory_fd, file->name, 0);
-	}
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
 	(void)flock(file->fd, LOCK_UN);
 	return result;
@@ -379,29 +397,7 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
  * last process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
-#define HAS_BIRTH 0x800U /* STATX_BTIME */
-#define LAST_BYTE (-1)   /* of any file */
-
-/* Returns when NAME was made, and sets *INODE, as in struct cleanup. */
-static int64_t
-made_at(int directory_fd, const char *name, uint64_t *inode)
-{
-	struct kernel_statx birth;
-	struct stat file;
-
-	*inode = 0;
-	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
-		return errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
-	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
-	            HAS_BIRTH, &birth) == 0 &&
-	    (birth.mask & HAS_BIRTH) != 0)
-		return ns_of(birth.birth_seconds, birth.birth_nanoseconds);
-	*inode = file.st_ino;
-	/* Some file systems keep whole seconds: it was made in that second. */
-	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
-	                                      ? SECOND - 1
-	                                      : file.st_ctim.tv_nsec);
-}
+#define LAST_BYTE (-1) /* of any file */
 
 /* Returns the byte of the file NAME for TIME. */
 static off_t
@@ -440,14 +436,15 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	/* Of the coarse clock, as a file's times: current_time(). */
 	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 	const char *const name = strrchr(path, '/') + 1;
+	int64_t made;
 
 	cleanup->path = path;
 	/* Without the directory, nothing is known or claimed. */
 	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
-	cleanup->before = made_at(cleanup->claim_fd, name, &cleanup->inode);
+	made = made_at(cleanup->claim_fd, name, &cleanup->before);
 	/* What was there is not claimed, even if it was made just now. */
-	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
-		start = cleanup->before + MILLISECOND;
+	if (made != CLEANUP_UNKNOWN && made >= start)
+		start = made + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
 	(void)claim(cleanup->claim_fd, F_RDLCK, byte_of(name, start),
 	            byte_of(name, start));
@@ -458,11 +455,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 static enum refusal
 find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 {
-	uint64_t inode;
-	const int64_t made = made_at(place->directory_fd, place->name, &inode);
+	int64_t which;
+	const int64_t made = made_at(place->directory_fd, place->name, &which);
 
-	/* A change time moves, the number stays. */
-	if (inode != 0 ? inode == cleanup->inode : made == cleanup->before)
+	if (which == cleanup->before)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;

@@ -69,7 +69,6 @@ struct lock {
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
 	bool was_blank;   /* if taken: the file, which no run had made */
-	struct timespec written; /* the time of the file before that */
 };
 
 struct lock_wait {
@@ -105,10 +104,9 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
  * comes later; at its end it spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
-	int64_t before; /* when what was there at the beginning was made, in
-	                 * nanoseconds since the epoch; 0: nothing was there */
-	uint64_t inode; /* of that, where BEFORE is when it was changed, as
-	                 * there are no times of birth; else 0 */
+	int64_t before; /* what was there at the beginning: when it was made, in
+	                 * ns since the epoch; where there are no times of birth
+	                 * its inode number, below 0; 0: nothing was there */
 	int claim_fd;   /* the directory, with the claim; or -1 */
 };
 

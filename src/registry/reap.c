@@ -315,13 +315,12 @@ remove_files(struct lost_run *run)
 		struct cleanup file = { .path = strchr(line, '/'),
 			                .claim_fd = -1 };
 
-		/* NOLINTNEXTLINE(cert-err34-c): this user has written them */
-		(void)sscanf(line, "%" SCNd64 " %" SCNu64, &file.before,
-		             &file.inode);
+		if (file.path == NULL)
+			continue;
+		/* NOLINTNEXTLINE(cert-err34-c): this user has written it */
+		(void)sscanf(line, "%" SCNd64, &file.before);
 
-		const enum refusal why = file.path == NULL
-		                             ? REFUSAL_UNTOLD
-		                             : cleanup_end(&file, nobody, true);
+		const enum refusal why = cleanup_end(&file, nobody, true);
 
 		if (why == REFUSAL_NONE)
 			strbuf_addf(&run->line, "; removed '%s'", file.path);

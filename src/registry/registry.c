@@ -19,7 +19,7 @@
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 #define PAUSE     (10 * MILLISECOND)
-#define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
+#define FILE_LINE "file %" PRId64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -236,20 +236,14 @@ record_begin(struct record *record, const struct options *options,
 	struct registry registry;
 	struct strbuf text = { .grows = true };
 	struct procid front;
-	struct stat status;
-	bool is_locked;
 
 	if (!open_registry(&registry, options->registry, true))
 		return -1;
 	record->directory_fd = registry.directory_fd;
-	do { /* again where another wdrun has removed it: read_entry() */
-		fds_close(record->fd);
-		record->fd = open_entry(record->directory_fd, id,
-		                        O_CREAT | O_EXCL | O_APPEND);
-		is_locked = lock(record->fd, F_OFD_SETLKW);
-	} while (is_locked && fstat(record->fd, &status) == 0 &&
-	         status.st_nlink == 0);
-	if (is_locked && procid_read(getpid(), &front) == 0) {
+	record->fd =
+	    open_entry(record->directory_fd, id, O_CREAT | O_EXCL | O_APPEND);
+	if (lock(record->fd, F_OFD_SETLK) &&
+	    procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
 		            '\0');
 		if (options->name != NULL)
@@ -259,7 +253,7 @@ record_begin(struct record *record, const struct options *options,
 			            strchr(options->keep, '=') + 1, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
-			            UINT64_C(0), options->locks.paths[i], '\0');
+			            options->locks.paths[i], '\0');
 		for (char **word = options->command; *word != NULL; word++)
 			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
@@ -288,7 +282,7 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
-		            cleanups[i].inode, cleanups[i].path, '\0');
+		            cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);
@@ -401,11 +395,6 @@ read_entry(struct registry *registry, struct entry *entry)
 	 * would be read whole, but seem unlocked, that is orphaned. */
 	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
-	/* What a front has left that was killed before it wrote. */
-	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
-	    fstat(fd, &status) == 0 && status.st_size == 0)
-		(void)record_end(&(struct record){ registry->directory_fd, fd },
-		                 entry->id);
 	fds_close(fd);
 	if (!is_read || status.st_nlink == 0)
 		return false;

@@ -32,7 +32,7 @@
  * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
  * keep    the names of --keep, if any
- * file    of a lock: time, inode and path of a struct cleanup; one for each
+ * file    of a lock: BEFORE and path of a struct cleanup; a line for each
  * arg     a word of the command; a line for each
  * front   its PID, and its start in clock ticks after boot; when the wait for
  *         the locks ends (nanoseconds since the epoch); --kill-after. The last
