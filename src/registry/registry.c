@@ -236,14 +236,20 @@ record_begin(struct record *record, const struct options *options,
 	struct registry registry;
 	struct strbuf text = { .grows = true };
 	struct procid front;
+	struct stat status;
+	bool is_locked;
 
 	if (!open_registry(&registry, options->registry, true))
 		return -1;
 	record->directory_fd = registry.directory_fd;
-	record->fd =
-	    open_entry(record->directory_fd, id, O_CREAT | O_EXCL | O_APPEND);
-	if (lock(record->fd, F_OFD_SETLK) &&
-	    procid_read(getpid(), &front) == 0) {
+	do { /* again where another wdrun has removed it: read_entry() */
+		fds_close(record->fd);
+		record->fd = open_entry(record->directory_fd, id,
+		                        O_CREAT | O_EXCL | O_APPEND);
+		is_locked = lock(record->fd, F_OFD_SETLKW);
+	} while (is_locked && fstat(record->fd, &status) == 0 &&
+	         status.st_nlink == 0);
+	if (is_locked && procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
 		            '\0');
 		if (options->name != NULL)
@@ -395,6 +401,11 @@ read_entry(struct registry *registry, struct entry *entry)
 	 * would be read whole, but seem unlocked, that is orphaned. */
 	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
+	/* What a front has left that was killed before it wrote. */
+	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
+	    fstat(fd, &status) == 0 && status.st_size == 0)
+		(void)record_end(&(struct record){ registry->directory_fd, fd },
+		                 entry->id);
 	fds_close(fd);
 	if (!is_read || status.st_nlink == 0)
 		return false;

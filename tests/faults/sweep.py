@@ -265,8 +265,8 @@ class Attempt(Trace):
         """The command's files are cleaned up where that was asked for, unless
         a call failed: then a file that could not be judged stays (LIMITS), and
         nobody holds it. A lock may be left where nobody was left to remove it,
-        and so may the file in which the report was written, or an entry that is
-        empty: a later run takes the one."""
+        and so may the file in which the report was written: a later run takes
+        the one."""
         has_failed = self.is_met and self.case.fails
         if name in ('C.file', 'D.dir'):
             return has_failed or '--cleanup' not in self.words
@@ -275,10 +275,8 @@ class Attempt(Trace):
             return has_failed or self.no_watcher_was_left() or (
                 self.lock is not None and os.path.getsize(name) == 0)
         return name in ('out', 'err', 'T.file', 'J.file', 'R.dir') or (
-            self.no_watcher_was_left() and (
-                (name.startswith('.') and name.endswith('.new')) or
-                (name.endswith('.run') and
-                 os.path.getsize(os.path.join('R.dir', name)) == 0)))
+            self.no_watcher_was_left() and name.startswith('.') and
+            name.endswith('.new'))
 
     def check_files(self):
         for directory in '.', 'R.dir':
