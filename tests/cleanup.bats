@@ -169,6 +169,12 @@ time.sleep(100)'
 	[ "$output" = $'file\nold\nfile\nold\nstarted' ]
 	has_line_count 1 err
 	has_message --cleanup lock
+
+	# The first write to a file of an image makes a copy, with a new time of birth.
+	complete unshare --mount bash -c 'mount -t tmpfs none mounted && cd mounted && mkdir i u w m &&
+		echo >i/old && mount -t overlay -o lowerdir=i,upperdir=u,workdir=w none m && cd m || exit 77
+		"$WDRUN" -c old -c new sh -c "echo more | tee -a old >new"; ls'
+	[ "$output$status" = old0 ] || [ "$status" -eq 77 ]
 }
 
 @test "links, the files that they lead to, FIFOs, devices and another user's file stay" {

@@ -74,7 +74,7 @@ is_busy() {
 		eval "ends $result --lock=lock $arguments"
 		is_none lock second
 	done <<-'END'
-		3 --lock-exit=9 sh -c 'exit 3'
+		3 --lock-exit=9 sh -c 'date >>lock; exit 3'
 		127 ./no-such-command
 		124 -t 100ms sleep 1000
 		143 sh -c 'kill -TERM "$(cat lock)"; exec sleep 1000'

@@ -3,6 +3,7 @@
 
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -352,10 +353,12 @@ int
 lock_release(struct lock *lock, const pid_t owners[2])
 {
 	struct pidfile *const file = &lock->file;
-	/* Blank: a script has emptied the file by ">". */
-	const bool is_own = pidfile_read(file) == REFUSAL_NONE &&
-	                    (file->pid == 0 || file->pid == owners[0] ||
-	                     file->pid == owners[1]);
+	const enum refusal why = pidfile_read(file);
+	/* Blank: a script has emptied the file by ">". Behind the PID of this
+	 * run, anybody may have appended a text. */
+	const bool is_own =
+	    file->pid == 0 ? why == REFUSAL_NONE
+	                   : file->pid == owners[0] || file->pid == owners[1];
 	int result = 0;
 
 	/* A file that was blank is one for flock(1), which may wait for it. */
@@ -363,6 +366,9 @@ lock_release(struct lock *lock, const pid_t owners[2])
 		result = ftruncate(file->fd, 0);
 	else if (is_own && is_named(file))
 		result = unlinkat(file->directory_fd, file->name, 0);
+	/* A file that is mounted, for one: blank, it means no dead process. */
+	if (result == -1)
+		result = ftruncate(file->fd, 0);
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
 	(void)flock(file->fd, LOCK_UN);
 	return result;
@@ -397,7 +403,8 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
  * last process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
-#define LAST_BYTE (-1) /* of any file */
+#define LAST_BYTE (-1)       /* of any file */
+#define OVERLAYFS 0x794c7630 /* its magic number: linux/magic.h */
 
 /* Returns the byte of the file NAME for TIME. */
 static off_t
@@ -455,6 +462,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 static enum refusal
 find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 {
+	struct statfs system;
 	int64_t which;
 	const int64_t made = made_at(place->directory_fd, place->name, &which);
 
@@ -462,6 +470,11 @@ find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
+	/* The first write to a file of a container's image makes a copy. */
+	if (cleanup->before != 0 &&
+	    fstatfs(place->directory_fd, &system) == 0 &&
+	    system.f_type == OVERLAYFS)
+		return REFUSAL_UNTOLD;
 	return claim(place->directory_fd, F_WRLCK, byte_of(place->name, 0),
 	             byte_of(place->name, made))
 	           ? REFUSAL_CLAIMED
