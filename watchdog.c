@@ -198,7 +198,7 @@ prepare(struct run *run)
 	run->parent_fd = -1;
 	if (run->options->keep != NULL)
 		run->keep = strchr(run->options->keep, '=') + 1;
-	if (run->options->leads_group && !run->options->foreground)
+	if (run->options->is_timeout && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
 	run->front = getpid();

@@ -85,7 +85,10 @@ order_take(struct facts *facts, bool is_for_job)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->options->hup_cancels &&
+	const struct options *const options = run->options;
+
+	return signal == SIGHUP &&
+	       (!options->is_timeout || options->passes_on) &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
