@@ -196,8 +196,6 @@ prepare(struct run *run)
 	pid_t child;
 
 	run->parent_fd = -1;
-	if (run->options->keep != NULL)
-		run->keep = strchr(run->options->keep, '=') + 1;
 	if (run->options->is_timeout && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
@@ -447,7 +445,7 @@ new_supervisor(struct run *run, pid_t target)
 		.paused_at = NEVER,
 		.parent_fd = run->parent_fd,
 		.reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1,
-		.tree = { .target = target, .keep = run->keep },
+		.tree = { .target = target, .keep = run->options->keep },
 	};
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
@@ -494,7 +492,7 @@ take_over(struct run *run)
 	    new_supervisor(run, has_target ? run->target->pid : 0);
 
 	run->has_taken_over = true;
-	self.tree.keeps_leaders = run->keep != NULL;
+	self.tree.keeps_leaders = self.tree.keep != NULL;
 	self.tree.spares = run->had_children || self.tree.keeps_leaders;
 	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
 	/* All are dead, or some cannot be killed. */

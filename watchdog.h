@@ -75,7 +75,7 @@ struct options {
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
-	char *keep;        /* "WDRUN_KEEP=NAME NAME", or NULL */
+	const char *keep;  /* names, separated by blanks, or NULL */
 	const char *until; /* text in the output, or NULL */
 	const char *until_failure;
 	const char *tee;       /* file for a copy of the output, or NULL */

@@ -235,13 +235,13 @@ store_survivors(enum survivors *survivors, const char *text)
 }
 
 static int
-store_keep(char **keep, const char *name)
+store_keep(const char **keep, const char *name)
 {
 	struct strbuf names = { .grows = true };
 
 	if (*name == '\0' || name[strcspn(name, " \t\n/")] != '\0')
 		return -1;
-	strbuf_addf(&names, "%s%s%s", *keep == NULL ? KEEP_VARIABLE "=" : *keep,
+	strbuf_addf(&names, "%s%s%s", *keep == NULL ? "" : *keep,
 	            *keep == NULL ? "" : " ", name);
 	*keep = names.text; /* the old one stays, for this process's life */
 	return names.is_cut ? -1 : 0;
@@ -474,11 +474,10 @@ set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
 	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
-	char *const keep = getenv(KEEP_VARIABLE);
 
-	if (keep != NULL && *keep != '\0') /* in the environment: getenv(3) */
-		options->keep = keep - strlen(KEEP_VARIABLE "=");
-
+	options->keep = getenv(KEEP_VARIABLE);
+	if (options->keep != NULL && *options->keep == '\0')
+		options->keep = NULL;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);

@@ -271,7 +271,8 @@ static void
 signal_target(const struct run *run, int signal)
 {
 	const struct target *const target = run->target;
-	struct tree tree = { .target = target->pid, .keep = run->keep };
+	struct tree tree = { .target = target->pid,
+		             .keep = run->options->keep };
 
 	if (target->pid != 0 && !target->has_exited)
 		tree_signal_target(&tree, signal);

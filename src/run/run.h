@@ -160,7 +160,6 @@ struct run {
 	bool has_taken_over; /* the front, from a killed supervisor */
 	int signal_fd;       /* to be polled beside other descriptors */
 	int parent_fd;       /* of --die-with-parent: a pidfd; or -1 */
-	const char *keep; /* the names of --keep, as in struct tree; or NULL */
 	struct output output;
 	struct lock *locks;       /* of options->locks */
 	struct cleanup *cleanups; /* of options->cleanups */

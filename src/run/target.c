@@ -182,17 +182,16 @@ become_target(struct run *run)
 	adopt_pids(run->front);
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options->keep != NULL)
-		(void)unsetenv(KEEP_VARIABLE);
+		(void)setenv(KEEP_VARIABLE, run->options->keep, true);
 	while (environ[count] != NULL)
 		count++;
 
 	/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
-	char **const environment = alloca((count + 3) * sizeof(*environment));
+	char **const environment = alloca((count + 2) * sizeof(*environment));
 
 	memcpy(environment, environ, count * sizeof(*environment));
 	environment[count] = run->facts->id_variable;
-	environment[count + 1] = run->options->keep; /* or NULL */
-	environment[count + 2] = NULL;
+	environment[count + 1] = NULL;
 	execute(run->options->command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
