@@ -34,13 +34,22 @@ wake_supervisor(const struct front *self)
 		(void)kill(supervisor, SIGCHLD); /* once more */
 }
 
-/* Carries output and keys until UNTIL, or until a signal comes. */
+/* The time on a clock that stands still while the job is stopped. */
+static int64_t
+run_time(const struct front *self)
+{
+	return duration_now() - self->stopped;
+}
+
+/* Carries output and keys until the run_time() UNTIL, or until a signal comes.
+ */
 static void
 carry(const struct front *self, int64_t until)
 {
 	struct run *const run = self->run;
 
-	if (output_pump(&run->output, run->signal_fd, until))
+	if (output_pump(&run->output, run->signal_fd,
+	                duration_add(until, self->stopped)))
 		wake_supervisor(self);
 }
 
@@ -156,13 +165,13 @@ carry_before_stop(const struct front *self)
 			wake_supervisor(self);
 	}
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
-		carry(self, duration_now());
+		carry(self, 0);
 }
 
 /* Stops this process as the command was stopped, while the facts say STOP; with
  * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
- * Returns for how long it was stopped. */
-static int64_t
+ */
+static void
 stop_job(struct front *self, unsigned stop)
 {
 	struct run *const run = self->run;
@@ -205,9 +214,7 @@ stop_job(struct front *self, unsigned stop)
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
-	const int64_t stopped = duration_now() - began;
-
-	self->stopped += stopped;
+	self->stopped += duration_now() - began;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
@@ -218,18 +225,17 @@ stop_job(struct front *self, unsigned stop)
 		order_give(facts, SIGCONT, false);
 		wake_supervisor(self);
 	}
-	return stopped;
 }
 
 /* --- the supervisor ------------------------------------------------------- */
 
 /* By when a stop that begins now should be over. */
 static int64_t
-end_of_stop(const struct run *run)
+end_of_stop(const struct front *self)
 {
-	return duration_add(
-	    duration_add(duration_now(), run->options->kill_after),
-	    TREE_KILL_BOUND);
+	const int64_t kill_after = self->run->options->kill_after;
+
+	return duration_add(run_time(self) + TREE_KILL_BOUND, kill_after);
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
@@ -238,14 +244,13 @@ static void
 look_at_facts(struct front *self)
 {
 	const struct facts *const facts = self->run->facts;
-	const int64_t now = duration_now();
-	const int64_t end = end_of_stop(self->run);
+	const int64_t now = run_time(self);
+	const int64_t end = end_of_stop(self);
 	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
-	if (facts->cancels != self->cancels && end < self->deadline)
+	if (facts->cancels > 0 && end < self->deadline)
 		self->deadline = end;
-	self->cancels = facts->cancels;
 	/* A step comes too late when the front has sent the first signal. */
 	if (phase != self->phase ||
 	    (steps != self->steps && self->lateness == LATE_NOT)) {
@@ -286,7 +291,7 @@ signal_instead(struct front *self)
 	struct run *const run = self->run;
 	const struct options *const options = run->options;
 
-	self->deadline = duration_add(duration_now(), options->kill_after);
+	self->deadline = duration_add(run_time(self), options->kill_after);
 	signal_target(run, options->signal);
 	signal_target(run, SIGCONT);
 	run->facts->has_signalled = true; /* last: two signals are no harm */
@@ -307,11 +312,11 @@ end_late_supervisor(struct front *self)
 	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
 
 	if (looks && ++self->waits < LOOK_WAITS) {
-		self->deadline = duration_now() + LOOK_WAIT;
+		self->deadline = run_time(self) + LOOK_WAIT;
 		return;
 	}
 	self->lateness++;
-	self->deadline = duration_now() + PATIENCE;
+	self->deadline = run_time(self) + PATIENCE;
 	if (looks)
 		signal_instead(self);
 	if (self->lateness == LATE_KILLED) {
@@ -345,7 +350,7 @@ front_watch(struct front *self)
 	const struct facts *const facts = run->facts;
 	bool *const is_dead = &self->supervisor_is_dead;
 
-	self->deadline = duration_add(end_of_stop(run), run->options->timeout);
+	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
@@ -366,11 +371,10 @@ front_watch(struct front *self)
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
 			if (self->stop != 0)
-				self->deadline = duration_add(
-				    self->deadline, stop_job(self, self->stop));
+				stop_job(self, self->stop);
 		}
 		look_at_facts(self);
-		if (duration_now() >= self->deadline && !*is_dead)
+		if (run_time(self) >= self->deadline && !*is_dead)
 			end_late_supervisor(self);
 	}
 
@@ -409,13 +413,12 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns for how long they have stopped it, as
- * Ctrl-Z does at "wdrun -i 9 seq 99999 | less". */
-static int64_t
+/* Takes the signals of a drain, which Ctrl-Z stops, too, as at "wdrun -i 9 seq
+ * 99999 | less". */
+static void
 take_signals(struct front *self)
 {
 	struct run *const run = self->run;
-	int64_t stopped = 0;
 	siginfo_t info;
 	int signal;
 
@@ -423,10 +426,9 @@ take_signals(struct front *self)
 		pass_on(self, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			run->facts->stop = (unsigned)signal;
-			stopped += stop_job(self, run->facts->stop);
+			stop_job(self, run->facts->stop);
 		}
 	}
-	return stopped;
 }
 
 /* Until when the output is drained: until --timeout. Where the run has failed:
@@ -441,12 +443,12 @@ end_of_drain(const struct front *self, int64_t began, int64_t taken)
 	const bool is_bounded =
 	    run->has_taken_over || run->facts->cancels > 0 ||
 	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
-	const int64_t timeout = duration_add(
-	    run->facts->output.started + self->stopped, run->options->timeout);
+	const int64_t timeout =
+	    duration_add(run->facts->output.started, run->options->timeout);
 	const int64_t end = duration_add(began, run->options->kill_after);
 	const int64_t patience = taken + READER_PATIENCE;
 
-	if (!is_bounded && duration_now() < timeout)
+	if (!is_bounded && run_time(self) < timeout)
 		return timeout;
 	return end < patience ? end : patience;
 }
@@ -458,7 +460,7 @@ drain(struct front *self)
 	struct output *const output = &run->output;
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
-	int64_t began = duration_now();
+	const int64_t began = run_time(self);
 	int64_t taken = began;
 
 	if (output->count == 0)
@@ -470,20 +472,15 @@ drain(struct front *self)
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(self, began, taken);
 
-		if (duration_now() >= end)
+		if (run_time(self) >= end)
 			break;
 		/* Others write on: what the tree has left fits in its pipes. */
 		if (relayed - start > OUTSIDERS_MAX)
 			return;
-		(void)output_pump(output, run->signal_fd, end);
-
-		const int64_t stopped = take_signals(self);
-
-		/* Its clocks stand still in a stop. */
-		began += stopped;
-		taken += stopped;
+		carry(self, end);
+		take_signals(self);
 		if (output->facts->relayed != relayed)
-			taken = duration_now();
+			taken = run_time(self);
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);

@@ -209,12 +209,12 @@ struct front {
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
 	unsigned steps;
-	unsigned cancels;
 	unsigned stop; /* as last obeyed */
 	int waits;     /* deadlines that its look has missed without a step */
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
-	int64_t stopped; /* for how long the job was, in all */
+	int64_t stopped; /* for how long the job was, in all; DEADLINE and the
+	                  * clock of the drain do not count that */
 };
 
 /* --- decide.c -------------------------------------------------------------
