@@ -279,7 +279,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
-	if (run->target->shares_group
+	if (run->shares_group
 	        ? terminal_is_changed(&run->output.terminal)
 	        : run->output.has_pty &&
 	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
@@ -474,8 +474,7 @@ be_supervisor(struct run *run)
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
-		front_tidy_terminal(run);
-		report_write(run);
+		front_tell_end(run);
 	}
 	output_take_foreground(&run->output);
 	_exit(0);

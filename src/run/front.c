@@ -489,15 +489,22 @@ drain(struct front *self)
 /* --- the end -------------------------------------------------------------- */
 
 void
-front_tidy_terminal(const struct run *run)
+front_tell_end(struct run *run)
 {
 	/* A command that has ended by itself chose its modes. */
-	if (run->target->shares_group && !run->target->exited_by_itself)
+	if (run->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal, run->callers_group,
 		                 run->caller);
 	if (run->output.had_screen && !run->target->exited_by_itself)
 		terminal_reset_screen(&run->output.terminal);
 	message_release();
+	if (run->facts->exec_error == 0) {
+		tell_end(run);
+	} else {
+		target_tell_failure(run);
+		run->facts->refusal = message_last();
+	}
+	report_write(run);
 }
 
 _Noreturn void
@@ -523,13 +530,6 @@ front_end(struct front *self)
 	if (run->facts->output.stdout_is_lost &&
 	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
 		outcome->value = STATUS_FAILED;
-	front_tidy_terminal(run);
-	if (run->facts->exec_error == 0) {
-		tell_end(run);
-	} else {
-		target_tell_failure(run);
-		run->facts->refusal = message_last();
-	}
-	report_write(run);
+	front_tell_end(run);
 	front_exit(run);
 }

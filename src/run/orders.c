@@ -142,7 +142,7 @@ note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 bool
 target_is_in_job(const struct run *run)
 {
-	return run->target->shares_group && !run->target->has_exited &&
+	return run->shares_group && !run->target->has_exited &&
 	       getpgid(run->target->pid) == run->callers_group;
 }
 
@@ -155,7 +155,7 @@ reaches_job(const struct run *run, const siginfo_t *info)
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
 	const pid_t sender = info->si_pid;
 
-	if (!run->target->shares_group)
+	if (!run->shares_group)
 		return false;
 	/* A hang-up comes to the leader of the session, which may be the front,
 	 * alone. SIGALRM of an inherited timer is SI_KERNEL, too. */

@@ -75,7 +75,7 @@ resources_acquire(struct run *run)
 		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent_fd,
 		.reader_fd = options->die_with_reader ? STDOUT_FILENO : -1,
-		.mask = run->target->callers_mask & ~SIGNALS_TERMINATING,
+		.mask = run->callers_mask & ~SIGNALS_TERMINATING,
 	};
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel

@@ -45,15 +45,13 @@ execute(char *const command[], char *const environment[])
 void
 target_prepare(struct run *run)
 {
-	struct target *const target = run->target;
-
-	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
+	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
 	/* With umask 777, no other run could read a lock or the registry. */
-	target->callers_umask = umask(0);
-	(void)umask(target->callers_umask & ~(mode_t)S_IRWXU);
+	run->callers_umask = umask(0);
+	(void)umask(run->callers_umask & ~(mode_t)S_IRWXU);
 	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
-	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
-	target->shares_group =
+	run->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+	run->shares_group =
 	    !run->output.has_pty && !run->options->setsid &&
 	    (terminal_share(&run->output.terminal) || run->options->foreground);
 }
@@ -154,7 +152,7 @@ become_target(struct run *run)
 	if (getppid() != run->supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
-	if (!run->target->shares_group)
+	if (!run->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
 	if (record_start(&run->record, run->cleanups,
@@ -172,10 +170,10 @@ become_target(struct run *run)
 	if (!signal_is_ignored(SIGTSTP))
 		(void)signal(SIGTSTP, drop_early_stop);
 	/* As they were before target_prepare(). */
-	if (run->target->ignores_sigchld)
+	if (run->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
-	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
-	(void)umask(run->target->callers_umask);
+	(void)signals_mask(SIG_SETMASK, run->callers_mask, NULL);
+	(void)umask(run->callers_umask);
 
 	size_t count = 0;
 
