@@ -196,6 +196,7 @@ prepare(struct run *run)
 	pid_t child;
 
 	run->parent_fd = -1;
+	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
 	if (run->options->is_timeout && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
@@ -254,8 +255,8 @@ detach(struct run *run, bool is_front)
 	keep[0] = run->signal_fd;
 	keep[1] = run->parent_fd;
 	keep[2] = procfs_fd();
-	if (!is_front && run->options->die_with_reader)
-		keep[3] = STDOUT_FILENO;
+	if (!is_front)
+		keep[3] = run->reader_fd;
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
@@ -443,8 +444,6 @@ new_supervisor(struct run *run, pid_t target)
 	struct supervisor self = {
 		.run = run,
 		.paused_at = NEVER,
-		.parent_fd = run->parent_fd,
-		.reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1,
 		.tree = { .target = target, .keep = run->options->keep },
 	};
 

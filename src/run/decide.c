@@ -160,9 +160,9 @@ decide(const struct supervisor *self, int64_t now)
 		return REASON_TARGET_EXITED;
 	if (run->facts->cancels > 0 && self->cancel_signal != 0 && is_alive)
 		return REASON_CANCELLED;
-	if (run->options->die_with_parent && self->parent_fd == -1 && is_alive)
+	if (run->options->die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
-	if (run->options->die_with_reader && self->reader_fd == -1 && is_alive)
+	if (run->options->die_with_reader && run->reader_fd == -1 && is_alive)
 		return REASON_READER_LOST;
 	return first_due(self, now);
 }

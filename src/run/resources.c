@@ -1,7 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
 #include "base/text.h"
@@ -74,7 +73,7 @@ resources_acquire(struct run *run)
 	const struct lock_wait wait = {
 		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent_fd,
-		.reader_fd = options->die_with_reader ? STDOUT_FILENO : -1,
+		.reader_fd = run->reader_fd,
 		.mask = run->callers_mask & ~SIGNALS_TERMINATING,
 	};
 

@@ -159,7 +159,8 @@ struct run {
 	bool had_children;   /* the front, from before wdrun's exec */
 	bool has_taken_over; /* the front, from a killed supervisor */
 	int signal_fd;       /* to be polled beside other descriptors */
-	int parent_fd;       /* of --die-with-parent: a pidfd; or -1 */
+	int parent_fd; /* of --die-with-parent: a pidfd; -1: none, or dead */
+	int reader_fd; /* of --die-with-reader: stdout; -1: none, or gone */
 	struct output output;
 	struct lock *locks;       /* of options->locks */
 	struct cleanup *cleanups; /* of options->cleanups */
@@ -178,8 +179,6 @@ struct supervisor {
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct tree tree;
 	bool front_is_lost; /* dead */
-	int parent_fd;      /* of --die-with-parent: a pidfd; -1: it is dead */
-	int reader_fd;      /* of --die-with-reader; -1: nobody reads */
 
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */

@@ -456,8 +456,8 @@ supervisor_wait(struct supervisor *self, int64_t until)
 {
 	struct run *const run = self->run;
 	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
-		                { self->parent_fd, POLLIN, 0 },
-		                { self->reader_fd, 0, 0 } };
+		                { run->parent_fd, POLLIN, 0 },
+		                { run->reader_fd, 0, 0 } };
 	siginfo_t info;
 
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
@@ -473,9 +473,9 @@ supervisor_wait(struct supervisor *self, int64_t until)
 	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(self, now);
 	if (fds[1].revents != 0)
-		self->parent_fd = -1;
+		run->parent_fd = -1;
 	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
-		self->reader_fd = -1;
+		run->reader_fd = -1;
 	attend(self, now);
 	return now;
 }
