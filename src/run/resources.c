@@ -18,14 +18,10 @@ refuse_lock(const char *path, enum refusal why)
 int
 resources_prepare(struct run *run)
 {
-	static struct lock lock_list[FILES_MAX];
-	static struct cleanup cleanup_list[FILES_MAX];
 	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
 	const bool is_on_record = record_is_wanted(options);
 
-	run->locks = lock_list;
-	run->cleanups = cleanup_list;
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&run->locks[i], locks->paths[i]) == -1)

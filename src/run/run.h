@@ -162,12 +162,12 @@ struct run {
 	int parent_fd; /* of --die-with-parent: a pidfd; -1: none, or dead */
 	int reader_fd; /* of --die-with-reader: stdout; -1: none, or gone */
 	struct output output;
-	struct lock *locks;       /* of options->locks */
-	struct cleanup *cleanups; /* of options->cleanups */
 	struct record record;
 	struct report report;
-	struct facts *facts;   /* shared memory */
-	struct target *target; /* in the facts */
+	struct facts *facts;                /* shared memory */
+	struct target *target;              /* in the facts */
+	struct lock locks[FILES_MAX];       /* of options->locks */
+	struct cleanup cleanups[FILES_MAX]; /* of options->cleanups */
 };
 
 /* What the supervisor knows; or a front that has taken over, as the watcher
