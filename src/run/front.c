@@ -1,9 +1,11 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +58,8 @@ front_keep_locked(int keep[LOCKED_FDS])
 {
 	struct pollfd fds[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
+	struct stat locked;
+	struct stat other;
 	size_t count = 0;
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
@@ -67,20 +71,26 @@ front_keep_locked(int keep[LOCKED_FDS])
 		fds[fd] = (struct pollfd){ .fd = fd };
 	/* It tells which are open; a list in /proc took a fifth of a start. */
 	(void)poll(fds, (nfds_t)end, 0);
-	for (int fd = end - 1; fd >= 0 && count < LOCKED_FDS; fd--) {
-		struct flock whole = { .l_type = F_WRLCK,
-			               .l_whence = SEEK_SET };
+	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
+		char name[32];
+		char text[1024];
 
-		/* Nobody locks a file that is open as 0 to 2 alone. */
-		if (fd == STDERR_FILENO && count == 0)
-			return;
-		/* What is not inherited is close-on-exec. To an open file
-		 * description, a lock of its own process is another's. */
-		if ((fds[fd].revents & POLLNVAL) == 0 &&
-		    fcntl(fd, F_GETFD) == 0 &&
-		    fcntl(fd, F_OFD_GETLK, &whole) == 0 &&
-		    whole.l_type != F_UNLCK)
-			keep[count++] = fd;
+		/* What is not inherited is close-on-exec. The kernel shows a
+		 * lock at the descriptor that took it: proc(5), fdinfo. */
+		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+		if ((fds[fd].revents & POLLNVAL) != 0 ||
+		    fcntl(fd, F_GETFD) != 0 ||
+		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
+		    strstr(text, ": POSIX ") == NULL ||
+		    fstat(fd, &locked) == -1)
+			continue;
+		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
+			if ((fds[i].revents & POLLNVAL) == 0 &&
+			    fstat(i, &other) == 0 &&
+			    other.st_dev == locked.st_dev &&
+			    other.st_ino == locked.st_ino)
+				keep[count++] = i;
+		}
 	}
 }
 

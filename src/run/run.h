@@ -292,9 +292,9 @@ bool target_is_in_job(const struct run *run);
 /* --- front.c -------------------------------------------------------------- */
 
 #define LOCKED_FDS 64
-/* Puts into KEEP, all -1, the inherited descriptors of files that are locked by
- * fcntl(2): if the owner is this process, as the program that executed wdrun,
- * the kernel drops the lock at a close(2) of any descriptor of the file. */
+/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
+ * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
+ * such a lock when its owner closes any descriptor of the file. */
 void front_keep_locked(int keep[LOCKED_FDS]);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
