@@ -69,7 +69,9 @@ front_keep_locked(int keep[LOCKED_FDS])
 
 	for (int fd = 0; fd < end; fd++)
 		fds[fd] = (struct pollfd){ .fd = fd };
-	/* It tells which are open; a list in /proc took a fifth of a start. */
+	/* It tells which are open; a list in /proc took a fifth of a start.
+	 * F_OFD_GETLK would tell of locks, but asks the server of a network
+	 * file system, which may hang. */
 	(void)poll(fds, (nfds_t)end, 0);
 	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];

@@ -114,16 +114,15 @@ adopt_pids(pid_t front)
 {
 	static const char *const names[] = { "LISTEN_PID", "WATCHDOG_PID",
 		                             "SYSTEMD_EXEC_PID" };
-	static char variables[sizeof(names) / sizeof(names[0])][32];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *const pid = getenv(names[i]);
+		char own[16];
 
 		if (pid == NULL || strtol(pid, NULL, 10) != front)
 			continue;
-		(void)snprintf(variables[i], sizeof(variables[i]), "%s=%d",
-		               names[i], getpid());
-		(void)putenv(variables[i]);
+		(void)snprintf(own, sizeof(own), "%d", getpid());
+		(void)setenv(names[i], own, true);
 		/* LISTEN_PID as an ID that is never reused. */
 		if (i == 0)
 			(void)unsetenv("LISTEN_PIDFDID");
