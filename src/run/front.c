@@ -345,6 +345,24 @@ reap_others(const struct run *run)
 		(void)wait_peek(child, WEXITED, &info);
 }
 
+/* Takes a signal, and returns its number, or -1 if none has come. */
+static int
+take_signal(struct front *self)
+{
+	struct run *const run = self->run;
+	siginfo_t info;
+	const int signal = signals_take(SIGNALS_ALL, &info);
+
+	if (signal == SIGCHLD) {
+		self->supervisor_is_dead |=
+		    wait_peek(run->supervisor, WEXITED, &info) > 0;
+		reap_others(run);
+	} else if (signal != -1) {
+		pass_on(self, &info);
+	}
+	return signal;
+}
+
 bool
 front_watch(struct front *self)
 {
@@ -357,19 +375,8 @@ front_watch(struct front *self)
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
-		siginfo_t info;
-
 		carry(self, self->deadline);
-
-		const int signal = signals_take(SIGNALS_ALL, &info);
-
-		if (signal == SIGCHLD) {
-			*is_dead =
-			    wait_peek(run->supervisor, WEXITED, &info) > 0;
-			reap_others(run);
-		} else if (signal != -1) {
-			pass_on(self, &info);
-		}
+		(void)take_signal(self);
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
 			if (self->stop != 0)
@@ -413,24 +420,6 @@ leave_behind(struct run *run)
 	while (!output_is_over(&run->output))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
-}
-
-/* Takes the signals of a drain, which Ctrl-Z stops, too, as at "wdrun -i 9 seq
- * 99999 | less". */
-static void
-take_signals(struct front *self)
-{
-	struct run *const run = self->run;
-	siginfo_t info;
-	int signal;
-
-	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
-		pass_on(self, &info);
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			run->facts->stop = (unsigned)signal;
-			stop_job(self, run->facts->stop);
-		}
-	}
 }
 
 /* Until when the output is drained: until --timeout. Where the run has failed:
@@ -480,7 +469,14 @@ drain(struct front *self)
 		if (relayed - start > OUTSIDERS_MAX)
 			return;
 		carry(self, end);
-		take_signals(self);
+
+		const int signal = take_signal(self);
+
+		/* Ctrl-Z, as at "wdrun -i 9 seq 99999 | less". */
+		if (signal > 0 && (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
+			run->facts->stop = (unsigned)signal;
+			stop_job(self, run->facts->stop);
+		}
 		if (output->facts->relayed != relayed)
 			taken = run_time(self);
 		relayed = output->facts->relayed;
