@@ -194,9 +194,8 @@ prepare(struct run *run)
 	pid_t child;
 
 	run->parent_fd = -1;
-	if (run->options->keep != NULL)
-		run->keep = strchr(run->options->keep, '=') + 1;
-	if (run->options->leads_group && !run->options->foreground)
+	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
+	if (run->options->is_timeout && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
 	run->front = getpid();
@@ -254,8 +253,8 @@ detach(struct run *run, bool is_front)
 	keep[0] = run->signal_fd;
 	keep[1] = run->parent_fd;
 	keep[2] = procfs_fd();
-	if (!is_front && run->options->die_with_reader)
-		keep[3] = STDOUT_FILENO;
+	if (!is_front)
+		keep[3] = run->reader_fd;
 	output_keep(&run->output, is_front, &keep[4]);
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
@@ -279,7 +278,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
-	if (run->target->shares_group
+	if (run->shares_group
 	        ? terminal_is_changed(&run->output.terminal)
 	        : run->output.has_pty &&
 	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
@@ -443,9 +442,7 @@ new_supervisor(struct run *run, pid_t target)
 	struct supervisor self = {
 		.run = run,
 		.paused_at = NEVER,
-		.parent_fd = run->parent_fd,
-		.reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1,
-		.tree = { .target = target, .keep = run->keep },
+		.tree = { .target = target, .keep = run->options->keep },
 	};
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
@@ -474,8 +471,7 @@ be_supervisor(struct run *run)
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
-		front_tidy_terminal(run);
-		report_write(run);
+		front_tell_end(run);
 	}
 	output_take_foreground(&run->output);
 	_exit(0);
@@ -492,7 +488,7 @@ take_over(struct run *run)
 	    new_supervisor(run, has_target ? run->target->pid : 0);
 
 	run->has_taken_over = true;
-	self.tree.keeps_leaders = run->keep != NULL;
+	self.tree.keeps_leaders = self.tree.keep != NULL;
 	self.tree.spares = run->had_children || self.tree.keeps_leaders;
 	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
 	/* All are dead, or some cannot be killed. */

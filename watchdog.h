@@ -75,7 +75,7 @@ struct options {
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
-	char *keep;        /* "WDRUN_KEEP=NAME NAME", or NULL */
+	const char *keep;  /* names, separated by blanks, or NULL */
 	const char *until; /* text in the output, or NULL */
 	const char *until_failure;
 	const char *tee;       /* file for a copy of the output, or NULL */
@@ -97,13 +97,9 @@ struct options {
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
 	bool no_stdin;
-	bool quiet;       /* clears verbose */
-	bool verbose;     /* clears quiet */
-	bool is_timeout;  /* started under the name timeout; and as that: */
-	bool passes_on;   /* a terminating signal, which then cancels nothing */
-	bool hup_cancels; /* a SIGHUP that a process has sent */
-	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
-	bool tells_sigkill;    /* 137, not 124, where that ended the command */
-	bool leads_group;      /* where a shell runs it by "&" */
-	int64_t orphans_grace; /* at most, in a stop without the command */
+	bool quiet;      /* clears verbose */
+	bool verbose;    /* clears quiet */
+	bool is_timeout; /* started under the name timeout; */
+	bool passes_on;  /* and without -k: a terminating signal cancels nothing
+	                  */
 };

@@ -148,8 +148,7 @@ static const struct row rows[] = {
 /* What getopt_long(3) returns for the long option of row N: no letter. */
 #define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
-#define TIMEOUT       "timeout"
-#define ORPHANS_GRACE (5 * SECOND)
+#define TIMEOUT "timeout"
 
 /* The letters of the options that timeout(1) has, and its operand. */
 #define TIMEOUT_LETTERS "fkpsvhV"
@@ -236,13 +235,13 @@ store_survivors(enum survivors *survivors, const char *text)
 }
 
 static int
-store_keep(char **keep, const char *name)
+store_keep(const char **keep, const char *name)
 {
 	struct strbuf names = { .grows = true };
 
 	if (*name == '\0' || name[strcspn(name, " \t\n/")] != '\0')
 		return -1;
-	strbuf_addf(&names, "%s%s%s", *keep == NULL ? KEEP_VARIABLE "=" : *keep,
+	strbuf_addf(&names, "%s%s%s", *keep == NULL ? "" : *keep,
 	            *keep == NULL ? "" : " ", name);
 	*keep = names.text; /* the old one stays, for this process's life */
 	return names.is_cut ? -1 : 0;
@@ -465,7 +464,6 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
-	options->hup_cancels = !options->passes_on;
 	optarg = duration;
 	optind++;
 	return apply(options, &operand);
@@ -476,24 +474,19 @@ set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
 	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
-	char *const keep = getenv(KEEP_VARIABLE);
 
-	if (keep != NULL && *keep != '\0') /* in the environment: getenv(3) */
-		options->keep = keep - strlen(KEEP_VARIABLE "=");
-
+	options->keep = getenv(KEEP_VARIABLE);
+	if (options->keep != NULL && *options->keep == '\0')
+		options->keep = NULL;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
-	options->orphans_grace = NEVER;
 	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
 	options->is_timeout = true;
-	options->alarm_is_timeout = options->tells_sigkill = true;
-	options->leads_group = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
-	options->orphans_grace = ORPHANS_GRACE;
 }
 
 int

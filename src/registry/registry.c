@@ -255,8 +255,7 @@ record_begin(struct record *record, const struct options *options,
 		if (options->name != NULL)
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
 		if (options->keep != NULL)
-			strbuf_addf(&text, "keep %s%c",
-			            strchr(options->keep, '=') + 1, '\0');
+			strbuf_addf(&text, "keep %s%c", options->keep, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
 			            options->locks.paths[i], '\0');

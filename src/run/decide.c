@@ -5,6 +5,7 @@
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
+#define ORPHANS_GRACE    (5 * SECOND) /* of a timeout(1) without its command */
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -159,9 +160,9 @@ decide(const struct supervisor *self, int64_t now)
 		return REASON_TARGET_EXITED;
 	if (run->facts->cancels > 0 && self->cancel_signal != 0 && is_alive)
 		return REASON_CANCELLED;
-	if (run->options->die_with_parent && self->parent_fd == -1 && is_alive)
+	if (run->options->die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
-	if (run->options->die_with_reader && self->reader_fd == -1 && is_alive)
+	if (run->options->die_with_reader && run->reader_fd == -1 && is_alive)
 		return REASON_READER_LOST;
 	return first_due(self, now);
 }
@@ -194,13 +195,12 @@ clocks_bound_stop(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
 	int64_t *const kill_at = &self->due[CLOCK_KILL];
-	const int64_t bound = duration_add(now, run->options->orphans_grace);
-
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options->kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->target->has_exited && *kill_at > bound)
-		*kill_at = bound;
+	if (run->options->is_timeout && run->target->has_exited &&
+	    *kill_at > now + ORPHANS_GRACE)
+		*kill_at = now + ORPHANS_GRACE;
 }
 
 struct outcome
@@ -212,7 +212,7 @@ run_outcome(const struct run *run)
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
-	    options->preserve_status || (options->tells_sigkill && by_sigkill);
+	    options->preserve_status || (options->is_timeout && by_sigkill);
 
 	/* The kernel hangs up the terminal of a killed supervisor before it
 	 * sends PR_SET_PDEATHSIG: do_exit(). */

@@ -34,13 +34,22 @@ wake_supervisor(const struct front *self)
 		(void)kill(supervisor, SIGCHLD); /* once more */
 }
 
-/* Carries output and keys until UNTIL, or until a signal comes. */
+/* The time on a clock that stands still while the job is stopped. */
+static int64_t
+run_time(const struct front *self)
+{
+	return duration_now() - self->stopped;
+}
+
+/* Carries output and keys until the run_time() UNTIL, or until a signal comes.
+ */
 static void
 carry(const struct front *self, int64_t until)
 {
 	struct run *const run = self->run;
 
-	if (output_pump(&run->output, run->signal_fd, until))
+	if (output_pump(&run->output, run->signal_fd,
+	                duration_add(until, self->stopped)))
 		wake_supervisor(self);
 }
 
@@ -60,7 +69,9 @@ front_keep_locked(int keep[LOCKED_FDS])
 
 	for (int fd = 0; fd < end; fd++)
 		fds[fd] = (struct pollfd){ .fd = fd };
-	/* It tells which are open; a list in /proc took a fifth of a start. */
+	/* It tells which are open; a list in /proc took a fifth of a start.
+	 * F_OFD_GETLK would tell of locks, but asks the server of a network
+	 * file system, which may hang. */
 	(void)poll(fds, (nfds_t)end, 0);
 	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
@@ -156,13 +167,13 @@ carry_before_stop(const struct front *self)
 			wake_supervisor(self);
 	}
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
-		carry(self, duration_now());
+		carry(self, 0);
 }
 
 /* Stops this process as the command was stopped, while the facts say STOP; with
  * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
- * Returns for how long it was stopped. */
-static int64_t
+ */
+static void
 stop_job(struct front *self, unsigned stop)
 {
 	struct run *const run = self->run;
@@ -205,9 +216,7 @@ stop_job(struct front *self, unsigned stop)
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
-	const int64_t stopped = duration_now() - began;
-
-	self->stopped += stopped;
+	self->stopped += duration_now() - began;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
@@ -218,18 +227,17 @@ stop_job(struct front *self, unsigned stop)
 		order_give(facts, SIGCONT, false);
 		wake_supervisor(self);
 	}
-	return stopped;
 }
 
 /* --- the supervisor ------------------------------------------------------- */
 
 /* By when a stop that begins now should be over. */
 static int64_t
-end_of_stop(const struct run *run)
+end_of_stop(const struct front *self)
 {
-	return duration_add(
-	    duration_add(duration_now(), run->options->kill_after),
-	    TREE_KILL_BOUND);
+	const int64_t kill_after = self->run->options->kill_after;
+
+	return duration_add(run_time(self) + TREE_KILL_BOUND, kill_after);
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
@@ -238,14 +246,13 @@ static void
 look_at_facts(struct front *self)
 {
 	const struct facts *const facts = self->run->facts;
-	const int64_t now = duration_now();
-	const int64_t end = end_of_stop(self->run);
+	const int64_t now = run_time(self);
+	const int64_t end = end_of_stop(self);
 	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
-	if (facts->cancels != self->cancels && end < self->deadline)
+	if (facts->cancels > 0 && end < self->deadline)
 		self->deadline = end;
-	self->cancels = facts->cancels;
 	/* A step comes too late when the front has sent the first signal. */
 	if (phase != self->phase ||
 	    (steps != self->steps && self->lateness == LATE_NOT)) {
@@ -271,7 +278,8 @@ static void
 signal_target(const struct run *run, int signal)
 {
 	const struct target *const target = run->target;
-	struct tree tree = { .target = target->pid, .keep = run->keep };
+	struct tree tree = { .target = target->pid,
+		             .keep = run->options->keep };
 
 	if (target->pid != 0 && !target->has_exited)
 		tree_signal_target(&tree, signal);
@@ -285,7 +293,7 @@ signal_instead(struct front *self)
 	struct run *const run = self->run;
 	const struct options *const options = run->options;
 
-	self->deadline = duration_add(duration_now(), options->kill_after);
+	self->deadline = duration_add(run_time(self), options->kill_after);
 	signal_target(run, options->signal);
 	signal_target(run, SIGCONT);
 	run->facts->has_signalled = true; /* last: two signals are no harm */
@@ -306,11 +314,11 @@ end_late_supervisor(struct front *self)
 	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
 
 	if (looks && ++self->waits < LOOK_WAITS) {
-		self->deadline = duration_now() + LOOK_WAIT;
+		self->deadline = run_time(self) + LOOK_WAIT;
 		return;
 	}
 	self->lateness++;
-	self->deadline = duration_now() + PATIENCE;
+	self->deadline = run_time(self) + PATIENCE;
 	if (looks)
 		signal_instead(self);
 	if (self->lateness == LATE_KILLED) {
@@ -337,6 +345,24 @@ reap_others(const struct run *run)
 		(void)wait_peek(child, WEXITED, &info);
 }
 
+/* Takes a signal, and returns its number, or -1 if none has come. */
+static int
+take_signal(struct front *self)
+{
+	struct run *const run = self->run;
+	siginfo_t info;
+	const int signal = signals_take(SIGNALS_ALL, &info);
+
+	if (signal == SIGCHLD) {
+		self->supervisor_is_dead |=
+		    wait_peek(run->supervisor, WEXITED, &info) > 0;
+		reap_others(run);
+	} else if (signal != -1) {
+		pass_on(self, &info);
+	}
+	return signal;
+}
+
 bool
 front_watch(struct front *self)
 {
@@ -344,32 +370,20 @@ front_watch(struct front *self)
 	const struct facts *const facts = run->facts;
 	bool *const is_dead = &self->supervisor_is_dead;
 
-	self->deadline = duration_add(end_of_stop(run), run->options->timeout);
+	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
-		siginfo_t info;
-
 		carry(self, self->deadline);
-
-		const int signal = signals_take(SIGNALS_ALL, &info);
-
-		if (signal == SIGCHLD) {
-			*is_dead =
-			    wait_peek(run->supervisor, WEXITED, &info) > 0;
-			reap_others(run);
-		} else if (signal != -1) {
-			pass_on(self, &info);
-		}
+		(void)take_signal(self);
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
 			if (self->stop != 0)
-				self->deadline = duration_add(
-				    self->deadline, stop_job(self, self->stop));
+				stop_job(self, self->stop);
 		}
 		look_at_facts(self);
-		if (duration_now() >= self->deadline && !*is_dead)
+		if (run_time(self) >= self->deadline && !*is_dead)
 			end_late_supervisor(self);
 	}
 
@@ -408,26 +422,6 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns for how long they have stopped it, as
- * Ctrl-Z does at "wdrun -i 9 seq 99999 | less". */
-static int64_t
-take_signals(struct front *self)
-{
-	struct run *const run = self->run;
-	int64_t stopped = 0;
-	siginfo_t info;
-	int signal;
-
-	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
-		pass_on(self, &info);
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			run->facts->stop = (unsigned)signal;
-			stopped += stop_job(self, run->facts->stop);
-		}
-	}
-	return stopped;
-}
-
 /* Until when the output is drained: until --timeout. Where the run has failed:
  * for --kill-after, or READER_PATIENCE after the last byte that was taken, if
  * that is sooner. After --until and survivors, the status says that all is
@@ -440,12 +434,12 @@ end_of_drain(const struct front *self, int64_t began, int64_t taken)
 	const bool is_bounded =
 	    run->has_taken_over || run->facts->cancels > 0 ||
 	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
-	const int64_t timeout = duration_add(
-	    run->facts->output.started + self->stopped, run->options->timeout);
+	const int64_t timeout =
+	    duration_add(run->facts->output.started, run->options->timeout);
 	const int64_t end = duration_add(began, run->options->kill_after);
 	const int64_t patience = taken + READER_PATIENCE;
 
-	if (!is_bounded && duration_now() < timeout)
+	if (!is_bounded && run_time(self) < timeout)
 		return timeout;
 	return end < patience ? end : patience;
 }
@@ -458,7 +452,7 @@ drain(struct front *self)
 	/* Others write on: what the tree has left fits in its pipes. */
 	const uint64_t last = output->taken + OUTSIDERS_MAX;
 	uint64_t relayed = output->facts->relayed;
-	int64_t began = duration_now();
+	const int64_t began = run_time(self);
 	int64_t taken = began;
 
 	if (output->count == 0)
@@ -470,19 +464,21 @@ drain(struct front *self)
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(self, began, taken);
 
-		if (duration_now() >= end)
+		if (run_time(self) >= end)
 			break;
 		if (output->taken > last)
 			return;
-		(void)output_pump(output, run->signal_fd, end);
+		carry(self, end);
 
-		const int64_t stopped = take_signals(self);
+		const int signal = take_signal(self);
 
-		/* Its clocks stand still in a stop. */
-		began += stopped;
-		taken += stopped;
+		/* Ctrl-Z, as at "wdrun -i 9 seq 99999 | less". */
+		if (signal > 0 && (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
+			run->facts->stop = (unsigned)signal;
+			stop_job(self, run->facts->stop);
+		}
 		if (output->facts->relayed != relayed)
-			taken = duration_now();
+			taken = run_time(self);
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);
@@ -491,15 +487,22 @@ drain(struct front *self)
 /* --- the end -------------------------------------------------------------- */
 
 void
-front_tidy_terminal(const struct run *run)
+front_tell_end(struct run *run)
 {
 	/* A command that has ended by itself chose its modes. */
-	if (run->target->shares_group && !run->target->exited_by_itself)
+	if (run->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal, run->callers_group,
 		                 run->caller);
 	if (run->output.had_screen && !run->target->exited_by_itself)
 		terminal_reset_screen(&run->output.terminal);
 	message_release();
+	if (run->facts->exec_error == 0) {
+		tell_end(run);
+	} else {
+		target_tell_failure(run);
+		run->facts->refusal = message_last();
+	}
+	report_write(run);
 }
 
 _Noreturn void
@@ -525,13 +528,6 @@ front_end(struct front *self)
 	if (run->facts->output.stdout_is_lost &&
 	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
 		outcome->value = STATUS_FAILED;
-	front_tidy_terminal(run);
-	if (run->facts->exec_error == 0) {
-		tell_end(run);
-	} else {
-		target_tell_failure(run);
-		run->facts->refusal = message_last();
-	}
-	report_write(run);
+	front_tell_end(run);
 	front_exit(run);
 }

@@ -85,7 +85,10 @@ order_take(struct facts *facts, bool is_for_job)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->options->hup_cancels &&
+	const struct options *const options = run->options;
+
+	return signal == SIGHUP &&
+	       (!options->is_timeout || options->passes_on) &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
@@ -140,7 +143,7 @@ note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 bool
 target_is_in_job(const struct run *run)
 {
-	return run->target->shares_group && !run->target->has_exited &&
+	return run->shares_group && !run->target->has_exited &&
 	       getpgid(run->target->pid) == run->callers_group;
 }
 
@@ -153,7 +156,7 @@ reaches_job(const struct run *run, const siginfo_t *info)
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
 	const pid_t sender = info->si_pid;
 
-	if (!run->target->shares_group)
+	if (!run->shares_group)
 		return false;
 	/* A hang-up comes to the leader of the session, which may be the front,
 	 * alone. SIGALRM of an inherited timer is SI_KERNEL, too. */

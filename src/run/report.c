@@ -146,14 +146,11 @@ add_end(struct strbuf *line, const struct facts *facts)
 	const struct reason_row *const reason = &reasons[facts->reason];
 	const struct outcome *const target = &facts->target.outcome;
 	const struct outcome *const own = &facts->outcome;
-	const char *const refusal =
-	    facts->refusal != NULL || facts->exec_error == 0
-	        ? facts->refusal
-	        : strerror(facts->exec_error);
-	const bool is_refused = refusal != NULL;
+	const bool is_refused = facts->refusal != NULL;
 
 	json_add_text(line, "outcome", words_for_end(facts, is_refused));
-	json_add_text(line, "reason", is_refused ? refusal : reason->words);
+	json_add_text(line, "reason",
+	              is_refused ? facts->refusal : reason->words);
 	json_add_text(line, "reason_code",
 	              facts->is_locked_out ? "locked"
 	              : is_refused         ? "exec"

@@ -1,7 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
 #include "base/text.h"
@@ -19,14 +18,10 @@ refuse_lock(const char *path, enum refusal why)
 int
 resources_prepare(struct run *run)
 {
-	static struct lock lock_list[FILES_MAX];
-	static struct cleanup cleanup_list[FILES_MAX];
 	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
 	const bool is_on_record = record_is_wanted(options);
 
-	run->locks = lock_list;
-	run->cleanups = cleanup_list;
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
@@ -74,8 +69,8 @@ resources_acquire(struct run *run)
 	const struct lock_wait wait = {
 		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent_fd,
-		.reader_fd = options->die_with_reader ? STDOUT_FILENO : -1,
-		.mask = run->target->callers_mask & ~SIGNALS_TERMINATING,
+		.reader_fd = run->reader_fd,
+		.mask = run->callers_mask & ~SIGNALS_TERMINATING,
 	};
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel

@@ -53,11 +53,7 @@ enum phase {
 
 /* COMMAND's own process. */
 struct target {
-	pid_t pid;             /* 0: not forked yet */
-	bool shares_group;     /* with the caller; its session too */
-	bool ignores_sigchld;  /* inherited from the caller */
-	uint64_t callers_mask; /* the signals blocked when the target starts */
-	mode_t callers_umask;
+	pid_t pid;              /* 0: not forked yet */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */
@@ -114,7 +110,7 @@ struct facts {
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
 	int64_t ended;          /* the run */
-	const char *refusal; /* why nothing was started; NULL: see exec_error */
+	const char *refusal; /* why COMMAND was not started, as told; or NULL */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
 	char interpreter[100];  /* that is missing; or "" */
 	struct outcome outcome; /* of wdrun */
@@ -157,19 +153,23 @@ struct run {
 	pid_t front;
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
+	bool shares_group;    /* the target, with the caller; its session too */
+	bool ignores_sigchld; /* the caller, and so the target */
+	uint64_t callers_mask; /* the signals blocked when the target starts */
+	mode_t callers_umask;
 	pid_t supervisor;
 	bool had_children;   /* the front, from before wdrun's exec */
 	bool has_taken_over; /* the front, from a killed supervisor */
 	int signal_fd;       /* to be polled beside other descriptors */
-	int parent_fd;       /* of --die-with-parent: a pidfd; or -1 */
-	const char *keep; /* the names of --keep, as in struct tree; or NULL */
+	int parent_fd; /* of --die-with-parent: a pidfd; -1: none, or dead */
+	int reader_fd; /* of --die-with-reader: stdout; -1: none, or gone */
 	struct output output;
-	struct lock *locks;       /* of options->locks */
-	struct cleanup *cleanups; /* of options->cleanups */
 	struct record record;
 	struct report report;
-	struct facts *facts;   /* shared memory */
-	struct target *target; /* in the facts */
+	struct facts *facts;                /* shared memory */
+	struct target *target;              /* in the facts */
+	struct lock locks[FILES_MAX];       /* of options->locks */
+	struct cleanup cleanups[FILES_MAX]; /* of options->cleanups */
 };
 
 /* What the supervisor knows; or a front that has taken over, as the watcher
@@ -181,8 +181,6 @@ struct supervisor {
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct tree tree;
 	bool front_is_lost; /* dead */
-	int parent_fd;      /* of --die-with-parent: a pidfd; -1: it is dead */
-	int reader_fd;      /* of --die-with-reader; -1: nobody reads */
 
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
@@ -212,12 +210,12 @@ struct front {
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
 	unsigned steps;
-	unsigned cancels;
 	unsigned stop; /* as last obeyed */
 	int waits;     /* deadlines that its look has missed without a step */
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
-	int64_t stopped; /* for how long the job was, in all */
+	int64_t stopped; /* for how long the job was, in all; DEADLINE and the
+	                  * clock of the drain do not count that */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -306,13 +304,12 @@ void front_keep_locked(int keep[LOCKED_FDS]);
  * an outcome, or it is given up; if not, its orphans are now ours. */
 bool front_watch(struct front *self);
 
-/* Puts terminal and screen back after a stop, and prints what was held until
- * then. Also in a supervisor that has lost its front. */
-void front_tidy_terminal(const struct run *run);
+/* Puts terminal and screen back after a stop, prints what was held until then,
+ * tells, and reports. Also in a supervisor that has lost its front. */
+void front_tell_end(struct run *run);
 
 /* Ends the front, when the run is over: releases what the supervisor has not,
- * drains the output of the dead, tells, reports, and exits as the outcome says.
- */
+ * drains the output of the dead, tells, and exits as the outcome says. */
 _Noreturn void front_end(struct front *self);
 
 /* The last step of that alone. */

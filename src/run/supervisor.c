@@ -54,7 +54,7 @@ supervisor_start(struct supervisor *self)
 	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	if (!run->target->shares_group) {
+	if (!run->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
 		pass_nice_on(self);
 	}
@@ -65,7 +65,7 @@ supervisor_start(struct supervisor *self)
 	if (target_start(run) == -1)
 		return -1;
 	self->tree.target = self->tree.group = run->target->pid;
-	if (run->target->shares_group)
+	if (run->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	look_note_streams(&run->facts->look, run->output.fds);
 	return 0;
@@ -97,7 +97,7 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	const int stop =
 	    run->target->has_exited ? self->stop_order : self->target_stop;
 	const bool has_terminal =
-	    run->target->shares_group || run->output.terminal.is_keyboard;
+	    run->shares_group || run->output.terminal.is_keyboard;
 	const bool is_alive = self->state < STATE_STOPPING;
 
 	if (stop == 0 || !is_alive ||
@@ -197,7 +197,7 @@ obey_continue(struct supervisor *self, int64_t now)
 	if (self->target_stop != 0 || !target_is_in_job(run) ||
 	    self->stop_order != 0) {
 		tree_signal_target(&self->tree, SIGCONT);
-		if (run->target->shares_group)
+		if (run->shares_group)
 			tree_signal_members(&self->tree, run->callers_group,
 			                    SIGCONT);
 	}
@@ -243,7 +243,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options->alarm_is_timeout)
+	if (signal == SIGALRM && run->options->is_timeout)
 		self->due[CLOCK_TIMEOUT] = now;
 	else if ((bit & SIGNALS_OF_STOP) != 0)
 		obey_stop(self, signal, is_for_job, now);
@@ -458,8 +458,8 @@ supervisor_wait(struct supervisor *self, int64_t until)
 {
 	struct run *const run = self->run;
 	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
-		                { self->parent_fd, POLLIN, 0 },
-		                { self->reader_fd, 0, 0 } };
+		                { run->parent_fd, POLLIN, 0 },
+		                { run->reader_fd, 0, 0 } };
 	siginfo_t info;
 
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
@@ -475,9 +475,9 @@ supervisor_wait(struct supervisor *self, int64_t until)
 	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(self, now);
 	if (fds[1].revents != 0)
-		self->parent_fd = -1;
+		run->parent_fd = -1;
 	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
-		self->reader_fd = -1;
+		run->reader_fd = -1;
 	attend(self, now);
 	return now;
 }

@@ -45,15 +45,13 @@ execute(char *const command[], char *const environment[])
 void
 target_prepare(struct run *run)
 {
-	struct target *const target = run->target;
-
-	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
+	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
 	/* With umask 777, no other run could read a lock or the registry. */
-	target->callers_umask = umask(0);
-	(void)umask(target->callers_umask & ~(mode_t)S_IRWXU);
+	run->callers_umask = umask(0);
+	(void)umask(run->callers_umask & ~(mode_t)S_IRWXU);
 	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
-	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
-	target->shares_group =
+	run->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+	run->shares_group =
 	    !run->output.has_pty && !run->options->setsid &&
 	    (terminal_share(&run->output.terminal) || run->options->foreground);
 }
@@ -116,16 +114,15 @@ adopt_pids(pid_t front)
 {
 	static const char *const names[] = { "LISTEN_PID", "WATCHDOG_PID",
 		                             "SYSTEMD_EXEC_PID" };
-	static char variables[sizeof(names) / sizeof(names[0])][32];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *const pid = getenv(names[i]);
+		char own[16];
 
 		if (pid == NULL || strtol(pid, NULL, 10) != front)
 			continue;
-		(void)snprintf(variables[i], sizeof(variables[i]), "%s=%d",
-		               names[i], getpid());
-		(void)putenv(variables[i]);
+		(void)snprintf(own, sizeof(own), "%d", getpid());
+		(void)setenv(names[i], own, true);
 		/* LISTEN_PID as an ID that is never reused. */
 		if (i == 0)
 			(void)unsetenv("LISTEN_PIDFDID");
@@ -154,7 +151,7 @@ become_target(struct run *run)
 	if (getppid() != run->supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
-	if (!run->target->shares_group)
+	if (!run->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
 	if (record_start(&run->record, run->cleanups,
@@ -172,27 +169,26 @@ become_target(struct run *run)
 	if (!signal_is_ignored(SIGTSTP))
 		(void)signal(SIGTSTP, drop_early_stop);
 	/* As they were before target_prepare(). */
-	if (run->target->ignores_sigchld)
+	if (run->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
-	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
-	(void)umask(run->target->callers_umask);
+	(void)signals_mask(SIG_SETMASK, run->callers_mask, NULL);
+	(void)umask(run->callers_umask);
 
 	size_t count = 0;
 
 	adopt_pids(run->front);
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options->keep != NULL)
-		(void)unsetenv(KEEP_VARIABLE);
+		(void)setenv(KEEP_VARIABLE, run->options->keep, true);
 	while (environ[count] != NULL)
 		count++;
 
 	/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
-	char **const environment = alloca((count + 3) * sizeof(*environment));
+	char **const environment = alloca((count + 2) * sizeof(*environment));
 
 	memcpy(environment, environ, count * sizeof(*environment));
 	environment[count] = run->facts->id_variable;
-	environment[count + 1] = run->options->keep; /* or NULL */
-	environment[count + 2] = NULL;
+	environment[count + 1] = NULL;
 	execute(run->options->command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }

@@ -23,7 +23,7 @@ bool front_stops;               /* front -> supervisor */
 bool handles, continued;        /* the front has a handler of SIGCONT, which has run */
 bool has_stop, has_outcome;     /* as well */
 
-bool shares;                    /* target.shares_group */
+bool shares;                    /* run.shares_group */
 mtype tree = RUNS;
 bool tree_news;                 /* SIGCHLD in the supervisor, about the target */
 bool was_halted, was_continued; /* CLD_STOPPED, CLD_CONTINUED are to be waited for */

@@ -97,11 +97,11 @@ supervisor_with(enum state state, unsigned facts)
 		.state = state,
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.front_is_lost = (facts & FRONT_LOST) != 0,
-		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
 		.heard = NOW - SECOND / 2,
 		.cancel_signal = 15,
 	};
 
+	run.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0;
 	options = (struct options){
 		.survivors =
 		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
@@ -160,7 +160,7 @@ check_clocks(void)
 	options.kill_after = NEVER;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NEVER, "-k never");
-	options.orphans_grace = 5 * SECOND;
+	options.is_timeout = true;
 	shared.target.has_exited = true;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
