@@ -5,7 +5,6 @@
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
-#define ORPHANS_GRACE    (5 * SECOND) /* of a timeout(1) without its command */
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -195,12 +194,13 @@ clocks_bound_stop(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
 	int64_t *const kill_at = &self->due[CLOCK_KILL];
+	const int64_t bound = duration_add(now, run->options->orphans_grace);
+
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options->kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->options->is_timeout && run->target->has_exited &&
-	    *kill_at > now + ORPHANS_GRACE)
-		*kill_at = now + ORPHANS_GRACE;
+	if (run->target->has_exited && *kill_at > bound)
+		*kill_at = bound;
 }
 
 struct outcome
@@ -212,7 +212,7 @@ run_outcome(const struct run *run)
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
-	    options->preserve_status || (options->is_timeout && by_sigkill);
+	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
 	/* The kernel hangs up the terminal of a killed supervisor before it
 	 * sends PR_SET_PDEATHSIG: do_exit(). */

@@ -85,10 +85,7 @@ order_take(struct facts *facts, bool is_for_job)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	const struct options *const options = run->options;
-
-	return signal == SIGHUP &&
-	       (!options->is_timeout || options->passes_on) &&
+	return signal == SIGHUP && !run->options->hup_cancels &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
