@@ -217,9 +217,12 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	/* Output that goes nowhere cannot be read; nor could a message. */
-	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))
+	/* Output that goes nowhere cannot be read. */
+	if (!options->pty && !is_open(STDOUT_FILENO) &&
+	    !is_open(STDERR_FILENO)) {
+		message("standard output and standard error are closed");
 		return -1;
+	}
 	/* A pager or an editor needs a terminal, although it is read. */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&

@@ -16,6 +16,9 @@
 /* Signals by which a terminal stops a job. */
 #define SIGNALS_OF_STOP                                                        \
 	(SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+/* Signals by which the kernel tells of a process's own CPU time. */
+#define SIGNALS_OF_CPU_TIME                                                    \
+	(SIGNAL_BIT(SIGXCPU) | SIGNAL_BIT(SIGPROF) | SIGNAL_BIT(SIGVTALRM))
 /* Signals that a terminal sends to a whole process group. */
 #define SIGNALS_OF_TERMINAL                                                    \
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \

@@ -64,14 +64,15 @@ is_outer_copy(struct supervisor *self, int signal)
 void
 order_give(struct facts *facts, int signal, bool is_for_job)
 {
-	/* As the kernel does: prepare_signal(), kernel/signal.c. */
-	for (int i = 0; i < 2; i++) {
-		if (signal == SIGCONT)
-			facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
-	}
-	facts->orders[is_for_job][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
+	const bool is_continue = signal == SIGCONT;
+
+	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
+	 * does not take a SIGCONT back, which has continued the front. The
+	 * supervisor obeys that first: it has the lower number. */
+	for (int i = 0; i < 2 && is_continue; i++)
+		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
+	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
+	    1U << (signal - 1) % 32;
 }
 
 uint64_t
@@ -116,7 +117,7 @@ is_of_run(const struct run *run, pid_t pid)
  * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
  * signal has to reach the command before COPY_TIME is over. */
 static void
-note_sender(struct run *run, const siginfo_t *info, bool is_outer)
+note_sender(struct run *run, const siginfo_t *info)
 {
 	struct sender *const sender = &run->facts->cancelled_by;
 	struct strbuf line = { .text = sender->command,
@@ -125,6 +126,9 @@ note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 
 	if (run->facts->cancels > 0)
 		return;
+
+	const bool is_outer = procfs_is_supervisor(pid);
+
 	sender->signal = info->si_signo;
 	sender->pid = pid;
 	sender->is_told =
@@ -208,6 +212,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (info->si_pid == getpid())
 		facts->counted_ms[signal] = now_in_ms();
 	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
+	    (is_of_terminal && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
 
@@ -236,7 +241,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (signal == SIGHUP)
 		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
-		note_sender(run, info, procfs_is_supervisor(info->si_pid));
+		note_sender(run, info);
 	facts->cancels += cancels;
 	order_give(facts, signal, is_for_job);
 	return true;
@@ -287,7 +292,7 @@ order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
 	     ((bit & SIGNALS_TERMINATING) != 0 &&
 	      !order_is_reload(run, signal))))
 		return false;
-	note_sender(run, info, is_outer);
+	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
 		order_give(facts, signal, false); /* taken at once */
 		return false;

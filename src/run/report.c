@@ -209,13 +209,18 @@ add_all(struct strbuf *line, const struct run *run)
 	add_sender(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);
-	if (run->output.count == 0)
+	if (run->output.count == 0) {
 		json_add_text(line, "output", NULL);
-	else
-		strbuf_addf(line,
-		            ",\"output\":{\"relayed\":%" PRIu64
-		            ",\"undelivered\":%" PRIu64 "}",
-		            output->relayed, output->undelivered);
+	} else {
+		strbuf_addf(line, ",\"output\":{\"relayed\":%" PRIu64,
+		            output->relayed);
+		/* What a killed front had under way, nobody knows. */
+		json_add_number(line, "undelivered",
+		                facts->reason == REASON_FRONT_LOST
+		                    ? JSON_NULL
+		                    : (int64_t)output->undelivered);
+		strbuf_addf(line, "}");
+	}
 	strbuf_addf(line,
 	            ",\"processes\":{\"stopped\":%" PRIu64
 	            ",\"killed\":%" PRIu64 ",\"left\":",

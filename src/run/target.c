@@ -158,7 +158,7 @@ become_target(struct run *run)
 	                 run->options->cleanups.count,
 	                 duration_add(duration_of_clock(CLOCK_REALTIME),
 	                              run->options->timeout)) == -1) {
-		message("cannot put the run on record");
+		run->facts->refusal = "cannot put the run on record";
 		fail(run, STATUS_FAILED);
 	}
 	if (run->options->no_stdin)
@@ -221,7 +221,9 @@ target_tell_failure(const struct run *run)
 	const char *const why = strerror(error);
 	int64_t ns;
 
-	if (run->options->is_timeout)
+	if (run->facts->refusal != NULL)
+		message("%s: %s", run->facts->refusal, why);
+	else if (run->options->is_timeout)
 		message("failed to run command '%s': %s", command, why);
 	else if (*interpreter != '\0')
 		message("cannot run '%s': the interpreter is missing: %s",
