@@ -192,8 +192,12 @@ static void
 obey_continue(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
+	const unsigned stops = self->stops;
 
 	follow_target(self, now);
+	/* The kernel has continued the job, which was stopped again since. */
+	if (self->stops != stops && target_is_in_job(run))
+		return;
 	if (self->target_stop != 0 || !target_is_in_job(run) ||
 	    self->stop_order != 0) {
 		tree_signal_target(&self->tree, SIGCONT);
