@@ -333,7 +333,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
 		wake = BACKGROUND_INTERVAL;
 
-	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
+	const int ready =
+	    fds_poll(polled, AT_STREAMS + 2 * output->count, wake, NULL);
 
 	if (ready == -1)
 		return false; /* EINTR: after a stop */

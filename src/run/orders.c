@@ -69,6 +69,8 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
 	 * does not take a SIGCONT back, which has continued the front. The
 	 * supervisor obeys that first: it has the lower number. */
+	if (is_continue)
+		facts->undone_stop = facts->stop;
 	for (int i = 0; i < 2 && is_continue; i++)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=

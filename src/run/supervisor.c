@@ -192,11 +192,12 @@ static void
 obey_continue(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
-	const unsigned stops = self->stops;
+	const unsigned stop = run->facts->undone_stop;
 
 	follow_target(self, now);
 	/* The kernel has continued the job, which was stopped again since. */
-	if (self->stops != stops && target_is_in_job(run))
+	if (run->facts->stop != 0 && run->facts->stop != stop &&
+	    target_is_in_job(run))
 		return;
 	if (self->target_stop != 0 || !target_is_in_job(run) ||
 	    self->stop_order != 0) {
