@@ -224,6 +224,7 @@ stop_job(struct front *self, unsigned stop)
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
 	if (facts->stop == stop && (is_continued != 0 || is_key)) {
+		facts->undone_stop = stop;
 		order_give(facts, SIGCONT, false);
 		wake_supervisor(self);
 	}

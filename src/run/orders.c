@@ -69,8 +69,6 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
 	 * does not take a SIGCONT back, which has continued the front. The
 	 * supervisor obeys that first: it has the lower number. */
-	if (is_continue)
-		facts->undone_stop = facts->stop;
 	for (int i = 0; i < 2 && is_continue; i++)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
@@ -245,6 +243,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (is_terminating)
 		note_sender(run, info);
 	facts->cancels += cancels;
+	if (signal == SIGCONT)
+		facts->undone_stop = 0;
 	order_give(facts, signal, is_for_job);
 	return true;
 }

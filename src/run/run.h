@@ -87,7 +87,7 @@ struct sender {
  * cancelled_by, counted_ms  both                 both        with the order
  * output                    both: io/output.h    both        SIGCHLD
  * stop                      supervisor (1)       front       SIGCHLD, SIGCONT
- * undone_stop               both                 supervisor  with the order
+ * undone_stop               front                supervisor  with the order
  * front_stops               front                supervisor  (asked for)
  * has_signalled             front                supervisor  (asked for)
  * phase, look.steps         supervisor           front       SIGCHLD: the phase
@@ -106,7 +106,7 @@ struct facts {
 	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
 	 * front is to stop; 0: it is to go on. */
 	atomic_uint stop;
-	atomic_uint undone_stop; /* STOP, when the last SIGCONT came */
+	atomic_uint undone_stop; /* by the SIGCONT order; 0: whichever */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
 	bool tree_is_empty;      /* before the target's fork, too */

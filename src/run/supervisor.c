@@ -192,12 +192,12 @@ static void
 obey_continue(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
-	const unsigned stop = run->facts->undone_stop;
+	const unsigned undone = run->facts->undone_stop;
 
 	follow_target(self, now);
 	/* The kernel has continued the job, which was stopped again since. */
-	if (run->facts->stop != 0 && run->facts->stop != stop &&
-	    target_is_in_job(run))
+	if (undone != 0 && run->facts->stop != 0 &&
+	    run->facts->stop != undone && target_is_in_job(run))
 		return;
 	if (self->target_stop != 0 || !target_is_in_job(run) ||
 	    self->stop_order != 0) {

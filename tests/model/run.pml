@@ -18,6 +18,7 @@ mtype = { RUNS, HALTED, DEAD };    /* the tree */
 bool o_tstp, o_cont, o_term;    /* front -> supervisor: facts.orders */
 bool woken;                     /* SIGCHLD or SIGCONT of the front, pending in the supervisor */
 bool front_is_lost;
+byte undone;                    /* front -> supervisor: facts.undone_stop */
 byte stop, stops;               /* supervisor -> front: facts.stop; 0: go on */
 bool front_stops;               /* front -> supervisor */
 bool handles, continued;        /* the front has a handler of SIGCONT, which has run */
@@ -50,10 +51,10 @@ inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_
 inline kill_tree()          { atomic { tree = DEAD; tree_news = true } }
 /* order_give(), which merges; the front may die between that and the signal */
 inline wake()               { atomic { if :: !front_is_dead -> woken = true :: else fi } }
-inline order_tstp()         { atomic { if :: !front_is_dead -> o_tstp = true; o_cont = false :: else fi }; wake() }
+inline order_tstp()         { atomic { if :: !front_is_dead -> o_tstp = true :: else fi }; wake() }
 inline order_cont()         { atomic { if :: !front_is_dead -> o_cont = true; o_tstp = false :: else fi }; wake() }
 inline order_term()         { atomic { if :: !front_is_dead -> o_term = true :: else fi }; wake() }
-inline pass_cont()          { cont = false; if :: !cont_is_own -> order_cont() :: else fi }
+inline pass_cont()          { cont = false; if :: !cont_is_own -> undone = 0; order_cont() :: else fi }
 /* follow_stop(), with the target's stop or, after its end, that of the order */
 inline new_stop()           { if :: !supervisor_is_dead -> stops++; stop = stops; signal_chld() :: else fi }
 inline no_stop()            { if :: stop != 0 && !supervisor_is_dead -> stop = 0; if :: front_stops -> signal_cont() :: else fi :: else fi }
@@ -103,7 +104,7 @@ proctype front() {
 	         (FRONT_RUNS || front_is_dead);
 	         front_stops = false;
 	         handles = false;
-	         if :: stop == seen -> order_cont() :: else fi
+	         if :: stop == seen -> undone = seen; order_cont() :: else fi
 	      :: else
 	      fi
 	   :: else
@@ -141,21 +142,25 @@ proctype supervisor() {
 	   :: now_term && !supervisor_is_dead -> stopping = true; has_stop = true; chld = true; kill_tree()
 	   :: else
 	   fi;
+	   if                                             /* obey_continue, of the lower number */
+	   :: now_cont && !supervisor_is_dead ->
+	      follow_target();
+	      if
+	      :: stop != 0 && undone != 0 && stop != undone && shares && !is_reaped /* stopped again */
+	      :: else ->
+	         if :: target_stop || !shares || stop_order -> continue_tree() :: else fi;
+	         stop_order = false;
+	         follow_target();
+	         if :: is_reaped -> no_stop() :: else fi
+	      fi
+	   :: else
+	   fi;
 	   if                                             /* obey_stop */
 	   :: now_tstp && !stopping && !supervisor_is_dead ->
 	      follow_target();
 	      stop_order = true;
 	      if :: !shares -> halt_tree() :: else fi;    /* else the terminal has done it */
 	      if :: is_reaped && stop == 0 -> new_stop() :: else fi
-	   :: else
-	   fi;
-	   if                                             /* obey_continue */
-	   :: now_cont && !supervisor_is_dead ->
-	      follow_target();
-	      if :: target_stop || !shares || stop_order -> continue_tree() :: else fi;
-	      stop_order = false;
-	      follow_target();
-	      if :: is_reaped -> no_stop() :: else fi
 	   :: else
 	   fi;
 	   if :: front_is_lost -> kill_tree(); break :: else fi /* REASON_FRONT_LOST */
