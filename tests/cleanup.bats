@@ -140,11 +140,7 @@ leaves() {
 
 @test "a file that another process has locked with fcntl(2) stays" {
 	underway --cleanup=lock sh -c ': >lock; echo ready $$; until [ -e locked ]; do sleep 0.1; done'
-	hold python3 -c 'import fcntl, os, time
-file = open("lock", "r+")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print("ready", os.getpid(), flush=True)
-time.sleep(100)'
+	hold hold_lockf lock
 	: >locked
 	gives 0 finish
 	[ -e lock ]

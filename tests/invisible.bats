@@ -49,24 +49,11 @@ same_state() {
 	[ "$output" = $'1\n5' ]
 }
 
-# locked_by FD WDRUN...: a program locks a file by a descriptor from FD on, and executes
-# wdrun, which has the file as stdin, too.
-locked_by() {
-	start_run python3 -c 'import fcntl, os, sys
-opened = os.open("locked", os.O_RDWR | os.O_CREAT)
-fd = fcntl.fcntl(opened, fcntl.F_DUPFD, int(sys.argv[1]))
-os.dup2(fd, 0)
-os.close(opened) # from now on each close(2) drops the lock
-fcntl.lockf(fd, fcntl.LOCK_EX)
-os.execv(sys.argv[2], sys.argv[2:])' "$@"
-}
-
 @test "an fcntl(2) lock of the program that executes wdrun is held until the end of the run" {
-	need python3
 	is_free() { python3 -c 'import fcntl; fcntl.lockf(open("locked", "a"), fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; }
 	for fd in 3 300; do
 		for option in -q --idle-timeout=never; do
-			locked_by "$fd" "$WDRUN" "$option" sigcount
+			start_run hold_lockf locked "$fd" "$WDRUN" "$option" sigcount
 			no is_free
 			ended_by TERM 7
 			is_free

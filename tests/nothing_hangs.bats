@@ -199,16 +199,8 @@ stops_survivors() {
 	gives 125 wdrun_directly --lock=l bash -c '"$WDRUN" --die-with-reader --lock=l --lock-wait=never false |
 		true; exit "${PIPESTATUS[0]}"'
 
-	need python3
-	for pair in socket.socketpair os.openpty; do
-		complete python3 -c 'import os, socket, subprocess, sys
-ours, its = eval(sys.argv[1])()
-run = subprocess.Popen(sys.argv[2:], stdout=its)
-getattr(its, "close", lambda: os.close(its))()
-ours.recv(100) if hasattr(ours, "recv") else os.read(ours, 100)
-assert run.poll() is None
-getattr(ours, "close", lambda: os.close(ours))()
-print(run.wait())' "$pair" "${command[@]}"
+	for kind in socket terminal; do
+		complete lost_reader "$kind" "${command[@]}"
 		[ "$output" = -15 ]
 		nobody_is_left
 	done

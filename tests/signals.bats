@@ -230,6 +230,15 @@ pending() {
 	kill -TSTP "$front"
 	wait_until is_stopped "$target"
 	wait_until is_stopped "$front"
+	# fg and Ctrl-Z, before the supervisor has seen either
+	kill -STOP "$supervisor"
+	wait_until is_stopped "$supervisor"
+	for signal in CONT TSTP; do
+		kill "-$signal" "$front"
+		wait_until has_taken_all "$front"
+	done
+	kill -CONT "$supervisor"
+	wait_until is_stopped "$front"
 	kill -CONT "$front"
 	wait_until no is_stopped "$target"
 	kill -TERM "$front"
