@@ -84,7 +84,7 @@ works_on() {
 
 	gives 124 wdrun_directly -i 300ms --idle-unless-busy sleep 1000
 	gives 124 wdrun_directly -i 300ms escape busy
-	gives 0 wdrun_directly -i 1 --idle-unless-busy unreaped
+	gives 0 wdrun_directly -i 500ms --idle-unless-busy unreaped
 }
 
 # As an agent whose server does not answer; and "until curl ...; do sleep 2; done". A new
