@@ -11,14 +11,14 @@
  * the reason for the next change of state, if any; enter() makes the change:
  *
  * - Ctrl-C at a prompt: the terminal signals the whole job. The command gets
- * the signal, and decides what follows. The front drops its copy.
+ *   the signal, and decides what follows. The front drops its copy.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
  * - SIGKILL of the front: PR_SET_PDEATHSIG wakes the supervisor, which kills
- * the tree.
+ *   the tree.
  * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. Its
  *   descendants come to the front, a subreaper too, which kills them, and ends
- * as the command did.
+ *   as the command did.
  * - A process in state D, which SIGKILL does not end, is waited for until 5 s
  *   without a death, or 30 s in all; it is named, and the run ends without it.
  */

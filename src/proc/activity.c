@@ -54,7 +54,7 @@ read_thread(pid_t pid, pid_t id)
 /* Adds what THREAD has done since the sample OLD, if it is there. */
 static void
 compare(struct activity *activity, const struct sample *old,
-        const struct thread *thread, int64_t now)
+        const struct thread *thread, int64_t span)
 {
 	size_t i = 0;
 
@@ -62,8 +62,6 @@ compare(struct activity *activity, const struct sample *old,
 		i++;
 
 	const struct thread *const before = &old->threads[i];
-
-	const int64_t span = now - activity->last;
 	const int64_t ready = thread->ready - before->ready;
 
 	/* Less than before: the ID has got another thread. */
@@ -108,7 +106,7 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 			    &new->threads[new->count++];
 
 			*thread = read_thread(pid, ids.numbers[j]);
-			compare(activity, old, thread, now);
+			compare(activity, old, thread, span);
 		}
 	}
 	if (is_first)

@@ -420,8 +420,7 @@ read_entry(struct registry *registry, struct entry *entry)
 	return false;
 }
 
-/* Whether the file NAME is an entry of this user; if so, with the ID of ENTRY.
- */
+/* Whether the file NAME is an entry of this user: then with ENTRY's ID. */
 static bool
 is_entry(int directory_fd, const char *name, struct entry *entry)
 {

@@ -41,8 +41,7 @@ run_time(const struct front *self)
 	return duration_now() - self->stopped;
 }
 
-/* Carries output and keys until the run_time() UNTIL, or until a signal comes.
- */
+/* Carries output and keys until the run_time() UNTIL, or until a signal. */
 static void
 carry(const struct front *self, int64_t until)
 {
@@ -171,8 +170,7 @@ carry_before_stop(const struct front *self)
 }
 
 /* Stops this process as the command was stopped, while the facts say STOP; with
- * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
- */
+ * a terminal of the command's own, also the rest of the job, as Ctrl-Z does. */
 static void
 stop_job(struct front *self, unsigned stop)
 {

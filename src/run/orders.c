@@ -114,7 +114,7 @@ is_of_run(const struct run *run, pid_t pid)
 }
 
 /* Notes who has sent the signal of INFO, unless a cancel came before: soon such
- * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
+ * a process is gone. Of an outer run's supervisor only the name, since the
  * signal has to reach the command before COPY_TIME is over. */
 static void
 note_sender(struct run *run, const siginfo_t *info)

@@ -47,10 +47,10 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 		run->facts->refusal = text.text;
 		if (!run->options->quiet)
 			message("--lock: %s", text.text);
-	} else if (why == REFUSAL_PARENT_DIED || why == REFUSAL_READER_GONE) {
-		run->facts->reason = why == REFUSAL_PARENT_DIED
-		                         ? REASON_PARENT_LOST
-		                         : REASON_READER_LOST;
+	} else if (why == REFUSAL_PARENT_DIED) {
+		run->facts->reason = REASON_PARENT_LOST;
+	} else if (why == REFUSAL_READER_GONE) {
+		run->facts->reason = REASON_READER_LOST;
 	} else {
 		(void)refuse_lock(refused->path, why);
 		run->facts->refusal = message_last();

@@ -66,8 +66,7 @@ struct target {
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
-	bool is_told; /* in the message: no key, nor from the caller, who knows
-	               */
+	bool is_told; /* in the message: no key, and not from the caller */
 	bool is_of_run;
 	bool is_outer;     /* the supervisor of a run around this one */
 	char command[240]; /* "": it is gone */
@@ -187,9 +186,8 @@ struct supervisor {
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
 	int target_stop;   /* the signal that has stopped the target, or 0 */
-	int stop_order; /* that came since the last SIGCONT (SIGTSTP stays); 0
-	                 */
-	unsigned stops; /* so many numbers of facts.stop were given */
+	int stop_order;    /* since the last SIGCONT (SIGTSTP stays); or 0 */
+	unsigned stops;    /* so many numbers of facts.stop were given */
 	unsigned
 	    last_of_outer_ms[65]; /* counted_ms, at an outer run's signal */
 	int64_t next_look;        /* for orphans, at the earliest */

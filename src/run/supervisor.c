@@ -221,8 +221,7 @@ cancel(struct supervisor *self, int signal)
 		(void)tree_signal(&self->tree, signal, self->due[CLOCK_KILL]);
 	} else if (self->cancel_signal == 0) {
 		self->cancel_signal = signal; /* which the stop sends */
-	} else { /* kept for the stop, in which CLOCK_ORPHANS wakes this process
-		  */
+	} else { /* kept for the stop, in which CLOCK_ORPHANS is due */
 		order_give(run->facts, signal, false);
 	}
 }

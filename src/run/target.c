@@ -141,8 +141,7 @@ drop_early_stop(int signal)
 static _Noreturn void
 become_target(struct run *run)
 {
-	/* Here, as the supervisor, which sleeps until the exec, may be killed.
-	 */
+	/* Here: the supervisor, which sleeps until the exec, may be killed. */
 	run->target->pid = getpid();
 	run->facts->tree_is_empty = false;
 	/* Armed first, since a supervisor that is dead sends no signal. */
