@@ -235,16 +235,17 @@ reaches() {
 
 @test "wdrun does not wait for a daemon that it keeps, by comm or argv[0], in nested runs, too" {
 	cp "$(command -v sleep)" a-very-long-name
-	both() {
+	both() { # one gets its name when the command has ended
 		daemon kept
-		(setsid ./a-very-long-name 1000 </dev/null >&0 2>&0 & echo $! >long)
-		until grep -qs a-very "/proc/$(<long)/comm"; do pause 0.02; done
+		(setsid bash -c 'while kill -0 "$0"; do pause 0.02; done; exec ./a-very-long-name 1000' "$$" \
+			</dev/null >&0 2>&0 & echo $! >long)
 	}
 	export -f both
-	complete bash -c 'x=$("$WDRUN" -i never --idle-after-exit=never --keep=a-very-long-name --keep=kept -v \
+	complete bash -c 'x=$("$WDRUN" -i never --max-after-exit=never --keep=a-very-long-name --keep=kept -v \
 		bash -c both); echo "$?$x"'
 	[ "$output" = 0 ]
-	has_message '--keep' "$(<kept.pid)" "$(<long)"
+	has_message "--keep: kept $(<kept.pid)"
+	has_message "--keep: kept $(<long)"
 	is_alive "$(<kept.pid)"
 	is_alive "$(<long)"
 	kill -KILL "$(<kept.pid)" "$(<kept.child)" "$(<long)"
@@ -252,7 +253,7 @@ reaches() {
 	for more in kept "none kept"; do
 		rm ./*.pid ./*.child long
 		gives 0 complete env WDRUN_KEEP="$more" "$WDRUN" --keep=a-very-long-name bash -c '
-			exec "$WDRUN" --idle-after-exit=never bash -c both'
+			exec "$WDRUN" --max-after-exit=never bash -c both'
 		[ -z "$stderr" ]
 		is_alive "$(<kept.pid)"
 		is_alive "$(<long)"

@@ -334,7 +334,8 @@ int64_t supervisor_wait(struct supervisor *self, int64_t until);
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct supervisor *self, int64_t now);
 
-/* Decides who is kept, before the target's end or a stop. */
+/* Decides who is kept: at the target's end, while survivors are left, and
+ * before a stop. */
 void supervisor_keep(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */

@@ -326,8 +326,8 @@ supervisor_keep(struct supervisor *self)
 {
 	struct run *const run = self->run;
 
-	if (self->state != STATE_RUNNING || run->target->has_exited ||
-	    self->tree.keep == NULL || run->has_taken_over)
+	if (self->state >= STATE_STOPPING || self->tree.keep == NULL ||
+	    run->has_taken_over)
 		return;
 	tree_spare(&self->tree, self->tree.keep);
 	tell_kept(self);
@@ -416,6 +416,8 @@ look_for_progress(struct supervisor *self, int64_t now)
 	if (self->state >= STATE_STOPPING || self->paused_at != NEVER ||
 	    now < *sample)
 		return;
+	if (!is_running) /* a daemon may still be about to become NAME */
+		supervisor_keep(self);
 	tree_read(&self->tree, NEVER);
 	activity_sample(activity, &self->tree, now);
 
