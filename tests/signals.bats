@@ -116,7 +116,7 @@ has_taken_all() {
 	wait_until has_lines 2 reloaded
 	has_lines 0 'got .*' worker
 	ended_by TERM 143
-	underway --idle-after-exit=never --max-after-exit=never -k 60 \
+	underway --survivors=leave -k 60 \
 		bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
 	ended_by HUP 129
 	[ -z "$stderr" ]

@@ -345,6 +345,13 @@ supervisor_reap(struct supervisor *self, int64_t now)
 		tree_reap(&self->tree);
 		return;
 	}
+	/* A reload that has ended it was a cancel. */
+	if (self->was_reloaded && self->state == STATE_RUNNING &&
+	    run->facts->cancels == 0 && end.si_code != CLD_EXITED &&
+	    end.si_status == SIGHUP && !run->options->passes_on) {
+		run->facts->cancels++;
+		self->cancel_signal = SIGHUP;
+	}
 	/* Not of a signal to the whole job that cancels the run, too. */
 	target->exited_by_itself =
 	    self->state == STATE_RUNNING && run->facts->cancels == 0;
@@ -365,13 +372,6 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);
 	terminal_give_back(&run->output.terminal, true);
-	/* A reload that has ended it was a cancel. */
-	if (self->was_reloaded && end.si_status == SIGHUP &&
-	    target->outcome.kind == OUTCOME_SIGNAL &&
-	    !run->options->passes_on) {
-		run->facts->cancels++;
-		cancel(self, SIGHUP);
-	}
 	if (self->state == STATE_STOPPING)
 		clocks_bound_stop(self, now);
 }
