@@ -279,7 +279,7 @@ procfs_descends(pid_t pid, pid_t ancestor)
 	while (stat.parent > 0 && stat.parent != ancestor &&
 	       procstat_read_status(stat.parent, &stat) == 0)
 		;
-	return stat.parent == ancestor;
+	return ancestor > 0 && stat.parent == ancestor;
 }
 
 bool
