@@ -179,6 +179,8 @@ stop_job(struct front *self, unsigned stop)
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
 	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
 	const int by = is_key ? target_stop : SIGTSTP;
+	const bool is_for_all =
+	    target_stop == SIGTSTP && run->output.terminal.is_keyboard;
 	const int64_t began = duration_now();
 	siginfo_t info;
 
@@ -201,11 +203,8 @@ stop_job(struct front *self, unsigned stop)
 	/* What continues the target from here on continues the front, too. */
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
-	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
-	    is_continued == 0)
-		(void)kill(0, SIGTSTP);
 	if (is_continued == 0 && facts->stop == stop)
-		(void)kill(getpid(), by);
+		(void)kill(is_for_all ? 0 : getpid(), by);
 	if (is_continued == 0 && facts->stop == stop)
 		signal_deliver(by);
 	else
