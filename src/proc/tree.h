@@ -75,8 +75,10 @@ void tree_read(struct tree *tree, int64_t until);
  * the kernel gives that number to no other group while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
 
+#define ANY_GROUP (-1) /* 0 is a group of another PID namespace */
+
 /* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
- * which is not another's: the caller's, or one that has a member. */
+ * which is not another's: the caller's, or one that has a member; or ANY. */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call

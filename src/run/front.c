@@ -283,6 +283,22 @@ signal_target(const struct run *run, int signal)
 		tree_signal_target(&tree, signal);
 }
 
+/* Signals the target; when that has exited, each process below the supervisor.
+ */
+static void
+signal_tree(const struct run *run, int signal)
+{
+	const char *const keep = run->options->keep;
+	struct tree tree = { .target = run->supervisor,
+		             .keep = keep,
+		             .keeps_leaders = keep != NULL };
+
+	if (run->target->has_exited)
+		tree_signal_members(&tree, ANY_GROUP, signal);
+	else
+		signal_target(run, signal);
+}
+
 /* Where the look of the supervisor hangs, the front sends the first signal of
  * the stop itself, and --kill-after runs. */
 static void
@@ -292,8 +308,8 @@ signal_instead(struct front *self)
 	const struct options *const options = run->options;
 
 	self->deadline = duration_add(run_time(self), options->kill_after);
-	signal_target(run, options->signal);
-	signal_target(run, SIGCONT);
+	signal_tree(run, options->signal);
+	signal_tree(run, SIGCONT);
 	run->facts->has_signalled = true; /* last: two signals are no harm */
 	if (!options->quiet)
 		message("%s; the look at its processes hangs: sending %s",
