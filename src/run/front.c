@@ -389,7 +389,12 @@ front_watch(struct front *self)
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
+		const int64_t began = duration_now();
+
 		carry(self, self->deadline);
+		/* The kernel has ignored the stop: see stop_job(). */
+		if (self->stop != 0 && self->stop == facts->stop)
+			self->stopped += duration_now() - began;
 		(void)take_signal(self);
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
