@@ -423,14 +423,16 @@ front_watch(struct front *self)
 
 /* --- the drain ------------------------------------------------------------ */
 
-/* Carries on for survivors, in a process that nobody waits for. */
-static void
+/* Carries on for survivors, in a process that nobody waits for. Returns false
+ * where there is no such process. */
+static bool
 leave_behind(struct run *run)
 {
 	int keep[OUTPUT_FDS];
+	const pid_t pid = plain_fork();
 
-	if (plain_fork() != 0)
-		return;
+	if (pid != 0)
+		return pid != -1;
 	memset(keep, -1, sizeof(keep));
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
@@ -476,10 +478,9 @@ drain(struct front *self)
 
 	if (output->count == 0)
 		return;
-	if (nobody_is_left(run) && !run->facts->tree_is_empty) {
-		leave_behind(run); /* survivors are let go */
+	if (nobody_is_left(run) && !run->facts->tree_is_empty &&
+	    leave_behind(run)) /* survivors are let go */
 		return;
-	}
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(self, began, taken);
 
