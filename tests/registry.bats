@@ -90,6 +90,9 @@ does_not_run() {
 		does_not_run
 	done
 	chmod 700 "$WDRUN_REGISTRY"
+	"${as[@]}" install -m 000 /dev/null "$WDRUN_REGISTRY/1-a.run" # an entry keeps nobody from a run
+	gives 0 complete "${as[@]}" "$WDRUN" --name=job true
+	has_message "cannot read '$WDRUN_REGISTRY/1-a.run'"
 }
 
 # The processes of its entry could not be told from those of the other namespace.

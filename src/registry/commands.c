@@ -177,7 +177,7 @@ find(struct registry *registry, const char *option, const char *which,
 		message("--%s: '%s' means %zu runs: name one by its ID, which "
 		        "--list shows",
 		        option, which, count);
-	if (count > 1 || !registry->is_read)
+	if (count > 1 || (count == 0 && !registry->is_read))
 		return STATUS_FAILED;
 	if (count == 0 && !registry->is_quiet)
 		message("--%s: nothing in flight: no run '%s' in %s", option,

@@ -473,8 +473,11 @@ reap_before_run(const char *given, bool is_quiet)
 	registry_begin(&registry, given);
 	if (take_orphans(&registry))
 		finish_in_helper(&registry);
+	/* An entry that cannot be read does not keep COMMAND from its run. */
+	const bool is_refused = !registry.is_read && registry.entries == NULL;
+
 	registry_end(&registry);
-	return registry.is_read ? 0 : -1;
+	return is_refused ? -1 : 0;
 }
 
 void

@@ -392,8 +392,8 @@ read_entry(struct registry *registry, struct entry *entry)
 	}
 	if (!is_read && errno != ENOENT) {
 		registry->is_read = false;
-		message("registry: cannot read '%s" SUFFIX "': %s", entry->id,
-		        strerror(errno));
+		message("registry: cannot read '%s/%s" SUFFIX "': %s",
+		        registry->path, entry->id, strerror(errno));
 	}
 
 	/* Tested after the entry was read. Before: a run that begins in between
