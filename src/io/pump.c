@@ -120,7 +120,8 @@ hang_up(struct output *output, struct stream *stream)
 	}
 	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
-	close_stream(output, stream);
+	close_input(output, stream);
+	discard(stream); /* but not the rest of the copy */
 }
 
 /* An error that is not the reader's ends the stream: if space came back, the
@@ -225,7 +226,8 @@ carry(struct output *output, struct stream *stream)
 	}
 	/* All is written. Close, so that the reader sees the end; but with a
 	 * keyboard, a Ctrl-C that may have caused it has to come first. */
-	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
+	if (stream->in_fd == -1 && !is_pending(stream) &&
+	    !output->terminal.is_keyboard)
 		close_stream(output, stream);
 	return is_found;
 }
