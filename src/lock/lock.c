@@ -262,8 +262,10 @@ try_to_take(struct lock *lock)
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
 		return errno == EWOULDBLOCK ? REFUSAL_HELD : REFUSAL_ERRNO;
 	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
-	    file->pid != pid)
+	    file->pid != pid) {
+		(void)flock(file->fd, LOCK_UN);
 		return REFUSAL_CHANGING;
+	}
 	lock->was_blank =
 	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
