@@ -281,7 +281,8 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	if (run->shares_group
 	        ? terminal_is_changed(&run->output.terminal)
 	        : run->output.has_pty &&
-	              terminal_has_screen(run->output.fds[STDOUT_FILENO]))
+	              (run->has_taken_over || /* it has hung up */
+	               terminal_has_screen(run->output.fds[STDOUT_FILENO])))
 		message_hold();
 	supervisor_tell_phase(self, PHASE_STOP);
 }
