@@ -260,6 +260,6 @@ os.sched_setaffinity(int(sys.argv[1]), processors)' "$target" >hog 2>&1 3>&- &
 	[ -e /proc/self/autogroup ] || skip "this kernel has no autogroup (CONFIG_SCHED_AUTOGROUP)"
 	give_to_all sigcount
 	start_run setpriv --reuid 65534 --regid 65534 --clear-groups nice -n 7 sh -c 'echo 0 >/proc/self/autogroup 2>/dev/null; exec "$0" ./sigcount' "$WDRUN"
-	wait_until grep -q " nice 7$" "/proc/$target/autogroup"
+	wait_until grep -q " nice $(nice -n 7 nice)$" "/proc/$target/autogroup"
 	ended_by TERM 7
 }
