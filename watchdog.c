@@ -386,8 +386,8 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	    (next == STATE_KILLING || self->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (is_stop && run->facts->stopped == 0)
-		run->facts->stopped = count;
+	if (is_stop && run->facts->signalled == 0)
+		run->facts->signalled = count;
 	tell_change(self, from, why, count);
 }
 

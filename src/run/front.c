@@ -38,7 +38,7 @@ wake_supervisor(const struct front *self)
 static int64_t
 run_time(const struct front *self)
 {
-	return duration_now() - self->stopped;
+	return duration_now() - self->suspended_for;
 }
 
 /* Carries output and keys until the run_time() UNTIL, or until a signal. */
@@ -48,7 +48,7 @@ carry(const struct front *self, int64_t until)
 	struct run *const run = self->run;
 
 	if (output_pump(&run->output, run->signal_fd,
-	                duration_add(until, self->stopped)))
+	                duration_add(until, self->suspended_for)))
 		wake_supervisor(self);
 }
 
@@ -213,7 +213,7 @@ stop_job(struct front *self, unsigned stop)
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
-	self->stopped += duration_now() - began;
+	self->suspended_for += duration_now() - began;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
@@ -264,9 +264,9 @@ look_at_facts(struct front *self)
 	self->steps = steps;
 	/* A look that hangs does not take the third signal. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
-	    (self->lateness == LATE_NOT || (self->lateness == LATE_WARNED &&
-	                                    self->deadline > now + SECOND))) {
-		self->lateness = LATE_WARNED;
+	    (self->lateness == LATE_NOT ||
+	     (self->lateness == LATE_ONCE && self->deadline > now + SECOND))) {
+		self->lateness = LATE_ONCE;
 		self->deadline = now + SECOND;
 	}
 }
@@ -394,7 +394,7 @@ front_watch(struct front *self)
 		carry(self, self->deadline);
 		/* The kernel has ignored the stop: see stop_job(). */
 		if (self->stop != 0 && self->stop == facts->stop)
-			self->stopped += duration_now() - began;
+			self->suspended_for += duration_now() - began;
 		(void)take_signal(self);
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
@@ -448,7 +448,7 @@ leave_behind(struct run *run)
  * that is sooner. After --until and survivors, the status says that all is
  * well: nobody would miss what is lost. */
 static int64_t
-end_of_drain(const struct front *self, int64_t began, int64_t taken)
+end_of_drain(const struct front *self, int64_t began, int64_t moved_at)
 {
 	const struct run *const run = self->run;
 	const enum reason stop = run->facts->reason;
@@ -458,7 +458,7 @@ end_of_drain(const struct front *self, int64_t began, int64_t taken)
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options->timeout);
 	const int64_t end = duration_add(began, run->options->kill_after);
-	const int64_t patience = taken + READER_PATIENCE;
+	const int64_t patience = moved_at + READER_PATIENCE;
 
 	if (!is_bounded && run_time(self) < timeout)
 		return timeout;
@@ -471,10 +471,10 @@ drain(struct front *self)
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
 	/* Others write on: what the tree has left fits in its pipes. */
-	const uint64_t last = output->taken + OUTSIDERS_MAX;
+	const uint64_t read_max = output->taken + OUTSIDERS_MAX;
 	uint64_t relayed = output->facts->relayed;
 	const int64_t began = run_time(self);
-	int64_t taken = began;
+	int64_t moved_at = began;
 
 	if (output->count == 0)
 		return;
@@ -482,11 +482,11 @@ drain(struct front *self)
 	    leave_behind(run)) /* survivors are let go */
 		return;
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
-		const int64_t end = end_of_drain(self, began, taken);
+		const int64_t end = end_of_drain(self, began, moved_at);
 
 		if (run_time(self) >= end)
 			break;
-		if (output->taken > last)
+		if (output->taken > read_max)
 			return;
 		carry(self, end);
 
@@ -498,7 +498,7 @@ drain(struct front *self)
 			stop_job(self, run->facts->stop);
 		}
 		if (output->facts->relayed != relayed)
-			taken = run_time(self);
+			moved_at = run_time(self);
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);

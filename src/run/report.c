@@ -224,7 +224,7 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line,
 	            ",\"processes\":{\"stopped\":%" PRIu64
 	            ",\"killed\":%" PRIu64 ",\"left\":",
-	            facts->stopped, facts->killed);
+	            facts->signalled, facts->killed);
 	if (nobody_is_left(run))
 		strbuf_addf(line, "[]");
 	else

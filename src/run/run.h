@@ -90,7 +90,7 @@ struct sender {
  * front_stops               front                supervisor  (asked for)
  * has_signalled             front                supervisor  (asked for)
  * phase, look.steps         supervisor           front       SIGCHLD: the phase
- * reason, stopped, killed   whoever ends the run both        with PHASE_STOP
+ * reason, signalled, killed whoever ends the run both        with PHASE_STOP
  * ended, cpu, outcome       whoever ends the run front       PHASE_END
  * tree_is_empty             target, supervisor   front       PHASE_END
  * is_released               whoever releases     front       the end of the run
@@ -117,9 +117,9 @@ struct facts {
 	struct outcome outcome; /* of wdrun */
 	bool is_locked_out;     /* a lock is held by another process */
 	atomic_int is_released; /* resources_release() is done, or in vain */
-	uint64_t stopped; /* processes that got the first signal of a stop */
-	uint64_t killed;  /* processes that got SIGKILL */
-	int64_t cpu;      /* of the tree: wait_usage() */
+	uint64_t signalled; /* processes that got the first signal of a stop */
+	uint64_t killed;    /* processes that got SIGKILL */
+	int64_t cpu;        /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
 	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
@@ -181,7 +181,7 @@ struct supervisor {
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct tree tree;
-	bool front_is_lost; /* dead */
+	bool front_is_dead;
 
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
@@ -199,7 +199,7 @@ struct supervisor {
 /* How late the supervisor is, and what the front has done about it: front.c. */
 enum lateness {
 	LATE_NOT,
-	LATE_WARNED, /* its deadline has passed: it has more time */
+	LATE_ONCE, /* its deadline has passed: it has more time */
 	LATE_KILLED,
 	LATE_GIVEN_UP,
 };
@@ -214,8 +214,7 @@ struct front {
 	int waits;     /* deadlines that its look has missed without a step */
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
-	int64_t stopped; /* for how long the job was, in all; DEADLINE and the
-	                  * clock of the drain do not count that */
+	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
 };
 
 /* --- decide.c -------------------------------------------------------------

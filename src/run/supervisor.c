@@ -477,7 +477,7 @@ supervisor_wait(struct supervisor *self, int64_t until)
 
 	const int64_t now = duration_now();
 
-	self->front_is_lost = !supervisor_has_front(run);
+	self->front_is_dead = !supervisor_has_front(run);
 	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(self, now);
 	if (fds[1].revents != 0)

@@ -17,7 +17,7 @@ mtype = { RUNS, HALTED, DEAD };    /* the tree */
 
 bool o_tstp, o_cont, o_term;    /* front -> supervisor: facts.orders */
 bool woken;                     /* SIGCHLD or SIGCONT of the front, pending in the supervisor */
-bool front_is_lost;
+bool front_is_lost;             /* supervisor.front_is_dead */
 byte undone;                    /* front -> supervisor: facts.undone_stop */
 byte stop, stops;               /* supervisor -> front: facts.stop; 0: go on */
 bool front_stops;               /* front -> supervisor */
