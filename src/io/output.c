@@ -286,7 +286,7 @@ output_take_foreground(const struct output *output)
 }
 
 void
-output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
+output_list_fds(const struct output *output, bool is_front, int keep[])
 {
 	*keep++ = output->terminal.fd;
 	/* The supervisor keeps the slave: else a pseudo-terminal that nobody

@@ -93,8 +93,7 @@ void output_take_foreground(const struct output *output);
 
 /* Stores in KEEP, which is all -1, the descriptors that the front, or else the
  * supervisor, needs while the command runs, or -1. */
-void output_keep(const struct output *output, bool is_front,
-                 int keep[OUTPUT_FDS]);
+void output_list_fds(const struct output *output, bool is_front, int keep[]);
 
 /* --- pump.c: in the front ------------------------------------------------- */
 

@@ -207,7 +207,7 @@ find_texts(struct output *output, struct stream *stream)
 /* Carries chunks until there is none, or its readers take no more. Returns
  * whether a text of --until is found. */
 static bool
-carry(struct output *output, struct stream *stream)
+carry_stream(struct output *output, struct stream *stream)
 {
 	bool is_found = false;
 
@@ -242,7 +242,7 @@ enum {
 };
 
 static void
-prepare(const struct output *output, struct pollfd polled[])
+fill_polled(const struct output *output, struct pollfd polled[])
 {
 	const struct terminal *const terminal = &output->terminal;
 
@@ -329,7 +329,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
 	if (output->streams[0].in_fd == -1 || terminal->facts->is_over)
 		terminal_give_back(terminal, true);
-	prepare(output, polled);
+	fill_polled(output, polled);
 	wake = (wake < until ? wake : until) - duration_now();
 	if (terminal->is_keyboard && !terminal->in_foreground &&
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
@@ -349,7 +349,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 			hang_up(output, stream);
 		else if (((in[0].revents | in[1].revents) != 0) ||
 		         polled[AT_TEE].revents != 0)
-			has_news |= carry(output, stream);
+			has_news |= carry_stream(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {

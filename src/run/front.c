@@ -43,7 +43,7 @@ run_time(const struct front *self)
 
 /* Carries output and keys until the run_time() UNTIL, or until a signal. */
 static void
-carry(const struct front *self, int64_t until)
+pump_until(const struct front *self, int64_t until)
 {
 	struct run *const run = self->run;
 
@@ -53,7 +53,7 @@ carry(const struct front *self, int64_t until)
 }
 
 void
-front_keep_locked(int keep[LOCKED_FDS])
+front_list_locked_fds(int keep[LOCKED_FDS])
 {
 	struct pollfd fds[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
@@ -166,7 +166,7 @@ carry_before_stop(const struct front *self)
 			wake_supervisor(self);
 	}
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
-		carry(self, 0);
+		pump_until(self, 0);
 }
 
 /* Stops this process as the command was stopped, while the facts say STOP; with
@@ -391,7 +391,7 @@ front_watch(struct front *self)
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
 		const int64_t began = duration_now();
 
-		carry(self, self->deadline);
+		pump_until(self, self->deadline);
 		/* The kernel has ignored the stop: see stop_job(). */
 		if (self->stop != 0 && self->stop == facts->stop)
 			self->suspended_for += duration_now() - began;
@@ -434,7 +434,7 @@ leave_behind(struct run *run)
 	if (pid != 0)
 		return pid != -1;
 	memset(keep, -1, sizeof(keep));
-	output_keep(&run->output, true, keep);
+	output_list_fds(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
 	fds_release(keep, OUTPUT_FDS);
@@ -488,7 +488,7 @@ drain(struct front *self)
 			break;
 		if (output->taken > read_max)
 			return;
-		carry(self, end);
+		pump_until(self, end);
 
 		const int signal = take_signal(self);
 

@@ -296,7 +296,7 @@ bool target_is_in_job(const struct run *run);
 /* Puts into KEEP, all -1, the inherited descriptors of files that this process,
  * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
  * such a lock when its owner closes any descriptor of the file. */
-void front_keep_locked(int keep[LOCKED_FDS]);
+void front_list_locked_fds(int keep[LOCKED_FDS]);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead, which is killed if it is late. Returns whether there is
@@ -335,7 +335,7 @@ void supervisor_reap(struct supervisor *self, int64_t now);
 
 /* Decides who is kept: at the target's end, while survivors are left, and
  * before a stop. */
-void supervisor_keep(struct supervisor *self);
+void supervisor_mark_kept(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */
 
@@ -363,7 +363,7 @@ int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 /* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all -1. */
-void resources_keep(const struct run *run, int keep[]);
+void resources_list_fds(const struct run *run, int keep[]);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
  * hang in a file system. Each step may be done twice, as in a take-over. */

@@ -322,7 +322,7 @@ take_orders(struct supervisor *self, int64_t now)
 }
 
 void
-supervisor_keep(struct supervisor *self)
+supervisor_mark_kept(struct supervisor *self)
 {
 	struct run *const run = self->run;
 
@@ -361,7 +361,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	target->outcome.value = end.si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	self->tree.group = getpgid(self->tree.target);
-	supervisor_keep(self);
+	supervisor_mark_kept(self);
 	target->has_exited = true;
 	/* It is reaped now, as survivors may wait until its PID is gone. But
 	 * without /proc its group is all that can be signalled, and needs it.
@@ -417,7 +417,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 	    now < *sample)
 		return;
 	if (!is_running) /* a daemon may still be about to become NAME */
-		supervisor_keep(self);
+		supervisor_mark_kept(self);
 	tree_read(&self->tree, NEVER);
 	activity_sample(activity, &self->tree, now);
 
