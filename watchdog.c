@@ -409,7 +409,7 @@ supervise(struct supervisor *self)
 		    duration_add(started, run->options->heartbeat);
 
 	while (self->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(self, until);
+		const int64_t now = supervisor_run_once(self, until);
 		enum reason why;
 
 		/* An event may give reasons for several changes. */

@@ -285,7 +285,7 @@ void order_take_early(struct run *run);
 /* In the supervisor: whether the signal of INFO, to this process, cancels the
  * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
  * watcher of an outer run any does: it begins a stop there. */
-bool order_is_own_cancel(struct supervisor *self, const siginfo_t *info);
+bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
@@ -328,7 +328,7 @@ int supervisor_start(struct supervisor *self);
 
 /* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
  * the target, and looks what the tree does. Returns the time. */
-int64_t supervisor_wait(struct supervisor *self, int64_t until);
+int64_t supervisor_run_once(struct supervisor *self, int64_t until);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct supervisor *self, int64_t now);

@@ -212,7 +212,7 @@ obey_continue(struct supervisor *self, int64_t now)
 }
 
 static void
-cancel(struct supervisor *self, int signal)
+take_cancel(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
 
@@ -228,7 +228,7 @@ cancel(struct supervisor *self, int signal)
 
 /* As the server would get it alone; or as from timeout(1), with its group. */
 static void
-reload(struct supervisor *self, int signal)
+pass_hangup_on(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
 
@@ -254,9 +254,9 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	else if (signal == SIGCONT)
 		obey_continue(self, now);
 	else if (order_is_reload(run, signal))
-		reload(self, signal);
+		pass_hangup_on(self, signal);
 	else if ((bit & SIGNALS_TERMINATING) != 0)
-		cancel(self, signal);
+		take_cancel(self, signal);
 	else
 		tree_signal_target(&self->tree, signal);
 }
@@ -440,7 +440,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 
 /* Looks what has happened until NOW, and attends to clocks without a reason. */
 static void
-attend(struct supervisor *self, int64_t now)
+reap_and_look(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
 
@@ -460,7 +460,7 @@ attend(struct supervisor *self, int64_t now)
 }
 
 int64_t
-supervisor_wait(struct supervisor *self, int64_t until)
+supervisor_run_once(struct supervisor *self, int64_t until)
 {
 	struct run *const run = self->run;
 	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
@@ -471,8 +471,8 @@ supervisor_wait(struct supervisor *self, int64_t until)
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
 	/* Others may send signals for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
-		if (order_is_own_cancel(self, &info))
-			cancel(self, info.si_signo);
+		if (order_take_own_cancel(self, &info))
+			take_cancel(self, info.si_signo);
 	}
 
 	const int64_t now = duration_now();
@@ -484,6 +484,6 @@ supervisor_wait(struct supervisor *self, int64_t until)
 		run->parent_fd = -1;
 	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
-	attend(self, now);
+	reap_and_look(self, now);
 	return now;
 }
