@@ -471,7 +471,7 @@ be_supervisor(struct run *run)
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
-		terminal_give_back(&run->output.terminal, true);
+		terminal_end_raw(&run->output.terminal, true);
 		front_tell_end(run);
 	}
 	output_take_foreground(&run->output);

@@ -249,7 +249,7 @@ output_setup(struct output *output, const struct options *options)
 }
 
 int
-output_lead(const struct output *output)
+output_set_controlling(const struct output *output)
 {
 	return output->has_pty ? ioctl(output->fds[STDOUT_FILENO], TIOCSCTTY, 0)
 	                       : 0;

@@ -105,7 +105,7 @@ pass_on(const struct front *self, const siginfo_t *info)
 	if (info->si_signo == SIGWINCH || info->si_signo == SIGCONT)
 		output_copy_size(&run->output);
 	if (info->si_signo == SIGCONT)
-		terminal_take(&run->output.terminal);
+		terminal_make_raw(&run->output.terminal);
 	if (order_pass_on(run, info))
 		wake_supervisor(self);
 }
@@ -189,7 +189,7 @@ stop_job(struct front *self, unsigned stop)
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		pass_on(self, &info);
 	carry_before_stop(self);
-	terminal_give_back(&run->output.terminal, false);
+	terminal_end_raw(&run->output.terminal, false);
 
 	/* A SIGCONT that comes meanwhile must not be lost, but a stop signal
 	 * discards a pending one: so a handler notes it. The supervisor clears
@@ -216,7 +216,7 @@ stop_job(struct front *self, unsigned stop)
 	self->suspended_for += duration_now() - began;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
-	terminal_take(&run->output.terminal);
+	terminal_make_raw(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
@@ -387,7 +387,7 @@ front_watch(struct front *self)
 	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
-	terminal_take(&run->output.terminal);
+	terminal_make_raw(&run->output.terminal);
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
 		const int64_t began = duration_now();
 
@@ -501,7 +501,7 @@ drain(struct front *self)
 			moved_at = run_time(self);
 		relayed = output->facts->relayed;
 	}
-	output_give_up(output);
+	output_finish(output);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -542,7 +542,7 @@ front_end(struct front *self)
 	struct outcome *const outcome = &run->facts->outcome;
 
 	resources_release(run);
-	terminal_give_back(&run->output.terminal, true);
+	terminal_end_raw(&run->output.terminal, true);
 	drain(self);
 	/* As a write error makes a program fail: "pg_dump >file && rm old". */
 	if (run->facts->output.stdout_is_lost &&

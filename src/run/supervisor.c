@@ -59,7 +59,7 @@ supervisor_start(struct supervisor *self)
 		pass_nice_on(self);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
-	    output_lead(&run->output) == -1)
+	    output_set_controlling(&run->output) == -1)
 		return -1;
 	order_take_early(run);
 	if (target_start(run) == -1)
@@ -371,7 +371,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	tree_reap(&self->tree);
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);
-	terminal_give_back(&run->output.terminal, true);
+	terminal_end_raw(&run->output.terminal, true);
 	if (self->state == STATE_STOPPING)
 		clocks_bound_stop(self, now);
 }
