@@ -54,7 +54,7 @@ static void take_over(struct run *run);
 /* Ends wdrun before anything is started or locked. The report has the last
  * message as the reason. */
 static _Noreturn void
-refuse(struct run *run)
+exit_failed(struct run *run)
 {
 	if (run->report.path != NULL) /* then there are facts, too */
 		run->facts->refusal = message_last();
@@ -66,7 +66,7 @@ static _Noreturn void
 die(struct run *run, const char *what)
 {
 	message("%s: %s", what, strerror(errno));
-	refuse(run);
+	exit_failed(run);
 }
 
 /* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
@@ -179,7 +179,7 @@ open_parent(struct run *run, pid_t parent)
 	if (parent == 0) { /* as in "docker exec" */
 		message("--die-with-parent: the caller is in another PID "
 		        "namespace, and cannot be watched");
-		refuse(run);
+		exit_failed(run);
 	}
 	if (fd == -1 && errno != ESRCH)
 		die(run, "--die-with-parent: cannot watch the caller");
@@ -220,9 +220,9 @@ prepare(struct run *run)
 	if (run->options->die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
 	if (resources_prepare(run) == -1)
-		refuse(run);
+		exit_failed(run);
 	if (output_setup(&run->output, run->options) == -1)
-		refuse(run);
+		exit_failed(run);
 	target_prepare(run);
 
 	run->signal_fd = signals_open();
@@ -255,10 +255,10 @@ detach(struct run *run, bool is_front)
 	keep[2] = procfs_fd();
 	if (!is_front)
 		keep[3] = run->reader_fd;
-	output_keep(&run->output, is_front, &keep[4]);
-	resources_keep(run, &keep[4 + OUTPUT_FDS]);
+	output_list_fds(&run->output, is_front, &keep[4]);
+	resources_list_fds(run, &keep[4 + OUTPUT_FDS]);
 	if (is_front)
-		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
+		front_list_locked_fds(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -271,7 +271,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
 	struct run *const run = self->run;
 
-	supervisor_keep(self);
+	supervisor_mark_kept(self);
 	clocks_resume(self, now);
 	self->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
@@ -386,8 +386,8 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	    (next == STATE_KILLING || self->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (is_stop && run->facts->stopped == 0)
-		run->facts->stopped = count;
+	if (is_stop && run->facts->signalled == 0)
+		run->facts->signalled = count;
 	tell_change(self, from, why, count);
 }
 
@@ -409,7 +409,7 @@ supervise(struct supervisor *self)
 		    duration_add(started, run->options->heartbeat);
 
 	while (self->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(self, until);
+		const int64_t now = supervisor_run_once(self, until);
 		enum reason why;
 
 		/* An event may give reasons for several changes. */
@@ -471,7 +471,7 @@ be_supervisor(struct run *run)
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
-		terminal_give_back(&run->output.terminal, true);
+		terminal_end_raw(&run->output.terminal, true);
 		front_tell_end(run);
 	}
 	output_take_foreground(&run->output);

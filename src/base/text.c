@@ -48,13 +48,13 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 }
 
 void
-chunk_carry(char *chunk, size_t size, size_t *carried, size_t most)
+chunk_keep_tail(char *chunk, size_t size, size_t *tail, size_t most)
 {
-	char *const start = chunk - *carried;
-	const size_t all = *carried + size;
+	char *const start = chunk - *tail;
+	const size_t all = *tail + size;
 
-	*carried = all < most ? all : most;
-	memmove(chunk - *carried, start + all - *carried, *carried);
+	*tail = all < most ? all : most;
+	memmove(chunk - *tail, start + all - *tail, *tail);
 }
 
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a

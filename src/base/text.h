@@ -20,10 +20,10 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* Moves the last MOST bytes, of the *CARRIED bytes before CHUNK and the SIZE
+/* Moves the last MOST bytes, of the *TAIL bytes before CHUNK and the SIZE
  * bytes at CHUNK, to just before CHUNK, so that a text across two chunks is
- * found. *CARRIED, at first 0, is their count. */
-void chunk_carry(char *chunk, size_t size, size_t *carried, size_t most);
+ * found. *TAIL, at first 0, is their count. */
+void chunk_keep_tail(char *chunk, size_t size, size_t *tail, size_t most);
 
 /* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of
  * a control character (C0, DEL, C1): it must not control the terminal. */

@@ -249,7 +249,7 @@ output_setup(struct output *output, const struct options *options)
 }
 
 int
-output_lead(const struct output *output)
+output_set_controlling(const struct output *output)
 {
 	return output->has_pty ? ioctl(output->fds[STDOUT_FILENO], TIOCSCTTY, 0)
 	                       : 0;
@@ -286,7 +286,7 @@ output_take_foreground(const struct output *output)
 }
 
 void
-output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
+output_list_fds(const struct output *output, bool is_front, int keep[])
 {
 	*keep++ = output->terminal.fd;
 	/* The supervisor keeps the slave: else a pseudo-terminal that nobody

@@ -30,7 +30,7 @@ struct stream {
 	struct part chunk;  /* written to its end before the next is read */
 	struct part copy;   /* of it, for --tee, without returns */
 	bool keeps_return;  /* a "\r" at the end of the last chunk */
-	size_t carried;     /* bytes before COPY, for chunk_carry() */
+	size_t tail;        /* bytes before COPY, for chunk_keep_tail() */
 	bool in_found_line; /* the line with a text of --until has not ended */
 };
 
@@ -75,7 +75,7 @@ int output_setup(struct output *output, const struct options *options);
 
 /* In the supervisor, a session leader: makes the pseudo-terminal, if any, the
  * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
-int output_lead(const struct output *output);
+int output_set_controlling(const struct output *output);
 
 /* In the target, a process group leader: makes the command's descriptors 0 to
  * 2, and its group that of the foreground. Returns 0, or -1 with errno. */
@@ -93,8 +93,7 @@ void output_take_foreground(const struct output *output);
 
 /* Stores in KEEP, which is all -1, the descriptors that the front, or else the
  * supervisor, needs while the command runs, or -1. */
-void output_keep(const struct output *output, bool is_front,
-                 int keep[OUTPUT_FDS]);
+void output_list_fds(const struct output *output, bool is_front, int keep[]);
 
 /* --- pump.c: in the front ------------------------------------------------- */
 
@@ -114,4 +113,4 @@ bool output_is_over(const struct output *output);
 
 /* Counts as undelivered what is under way, and up to 2 MiB left of a stream,
  * and tells it, and what is missing in the copy. */
-void output_give_up(struct output *output);
+void output_finish(struct output *output);

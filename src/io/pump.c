@@ -79,7 +79,7 @@ take_out_returns(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	/* Before each is room for the end of the last one: chunk_carry(). */
+	/* The room before is for the last chunk's tail: chunk_keep_tail(). */
 	char *const text = stream->text + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
@@ -149,7 +149,7 @@ deliver(struct output *output, struct stream *stream)
 
 /* An error ends the copy: with a gap, the file would be no copy. */
 static void
-copy(struct output *output, struct stream *stream)
+write_copy(struct output *output, struct stream *stream)
 {
 	const int why = fds_write_part(output->tee_fd, &stream->copy);
 
@@ -180,9 +180,9 @@ find_texts(struct output *output, struct stream *stream)
 			continue;
 
 		const size_t length = strlen(texts[i]);
-		const char *const start = memmem(
-		    chunk - stream->carried,
-		    stream->carried + stream->copy.size, texts[i], length);
+		const char *const start =
+		    memmem(chunk - stream->tail,
+		           stream->tail + stream->copy.size, texts[i], length);
 
 		if (start == NULL)
 			continue;
@@ -191,7 +191,7 @@ find_texts(struct output *output, struct stream *stream)
 		if (start + length > rest)
 			rest = start + length;
 	}
-	chunk_carry(chunk, stream->copy.size, &stream->carried, UNTIL_MAX);
+	chunk_keep_tail(chunk, stream->copy.size, &stream->tail, UNTIL_MAX);
 	if (stream->in_found_line && rest < end) {
 		rest = memchr(rest, '\n', (size_t)(end - rest));
 		stream->in_found_line = rest == NULL;
@@ -207,14 +207,14 @@ find_texts(struct output *output, struct stream *stream)
 /* Carries chunks until there is none, or its readers take no more. Returns
  * whether a text of --until is found. */
 static bool
-carry(struct output *output, struct stream *stream)
+carry_stream(struct output *output, struct stream *stream)
 {
 	bool is_found = false;
 
 	for (int i = 0;; i++) {
 		const bool was_pending = is_pending(stream);
 
-		copy(output, stream);
+		write_copy(output, stream);
 		deliver(output, stream);
 		/* While a reader blocks us, the command is not silent. */
 		if (was_pending)
@@ -242,7 +242,7 @@ enum {
 };
 
 static void
-prepare(const struct output *output, struct pollfd polled[])
+fill_polled(const struct output *output, struct pollfd polled[])
 {
 	const struct terminal *const terminal = &output->terminal;
 
@@ -297,7 +297,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	/* SIGWINCH went to the job in the foreground. */
 	if (!terminal->in_foreground) {
 		output_copy_size(output);
-		terminal_take(terminal);
+		terminal_make_raw(terminal);
 	}
 	/* A terminal that is gone is a hang-up of the command's, too, unless
 	 * its output goes elsewhere. */
@@ -312,7 +312,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	if (fds_write_part(first->in_fd, &terminal->keys) != 0)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
-		terminal_give_back(terminal, false);
+		terminal_end_raw(terminal, false);
 }
 
 bool
@@ -328,8 +328,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	polled[AT_SIGNALS].fd = signal_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
 	if (output->streams[0].in_fd == -1 || terminal->facts->is_over)
-		terminal_give_back(terminal, true);
-	prepare(output, polled);
+		terminal_end_raw(terminal, true);
+	fill_polled(output, polled);
 	wake = (wake < until ? wake : until) - duration_now();
 	if (terminal->is_keyboard && !terminal->in_foreground &&
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
@@ -349,7 +349,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 			hang_up(output, stream);
 		else if (((in[0].revents | in[1].revents) != 0) ||
 		         polled[AT_TEE].revents != 0)
-			has_news |= carry(output, stream);
+			has_news |= carry_stream(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {
@@ -395,7 +395,7 @@ output_is_over(const struct output *output)
 }
 
 void
-output_give_up(struct output *output)
+output_finish(struct output *output)
 {
 	uint64_t uncopied = 0;
 
@@ -408,7 +408,7 @@ output_give_up(struct output *output)
 			taken += stream->chunk.size;
 			/* Without gaps: nothing follows what is lost. */
 			if (uncopied == 0)
-				copy(output, stream);
+				write_copy(output, stream);
 			if (lost == 0)
 				deliver(output, stream);
 			uncopied += stream->copy.size - stream->copy.written;

@@ -54,7 +54,7 @@ is_given(int fd)
 }
 
 bool
-terminal_share(struct terminal *terminal)
+terminal_open_shared(struct terminal *terminal)
 {
 	const bool is_stdin = terminal_is_controlling(STDIN_FILENO);
 	int fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -86,7 +86,7 @@ terminal_is_changed(const struct terminal *terminal)
  * password prompt reads keys from it; or it is another user's, as sudo(8) is.
  */
 static bool
-is_reader(pid_t pid)
+may_have_set_modes(pid_t pid)
 {
 	struct procfs_list fds; /* unused pages cost nothing, nor RLIMIT_DATA */
 	char path[32];
@@ -114,7 +114,7 @@ is_reader(pid_t pid)
 }
 
 static bool
-has_other_reader(pid_t job, pid_t caller)
+other_may_have_set_modes(pid_t job, pid_t caller)
 {
 	static struct procfs_list all;
 
@@ -123,7 +123,7 @@ has_other_reader(pid_t job, pid_t caller)
 		const pid_t pid = all.numbers[i];
 
 		if (getpgid(pid) == job && !procfs_descends(caller, pid) &&
-		    !procfs_descends(pid, getpid()) && is_reader(pid))
+		    !procfs_descends(pid, getpid()) && may_have_set_modes(pid))
 			return true;
 	}
 	return false;
@@ -166,7 +166,8 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	if (group != job &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
-	if (terminal_is_changed(terminal) && !has_other_reader(job, caller)) {
+	if (terminal_is_changed(terminal) &&
+	    !other_may_have_set_modes(job, caller)) {
 		/* With SIGTTOU blocked: tty_check_change(). */
 		(void)tcsetattr(terminal->fd, TCSANOW, modes);
 		if (has_screen)
@@ -177,7 +178,7 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 }
 
 void
-terminal_take(struct terminal *terminal)
+terminal_make_raw(struct terminal *terminal)
 {
 	struct terminal_facts *const facts = terminal->facts;
 	struct termios raw;
@@ -202,7 +203,7 @@ terminal_take(struct terminal *terminal)
 }
 
 void
-terminal_give_back(const struct terminal *terminal, bool for_good)
+terminal_end_raw(const struct terminal *terminal, bool for_good)
 {
 	struct terminal_facts *const facts = terminal->facts;
 	struct termios now;

@@ -33,7 +33,7 @@ bool terminal_is_controlling(int fd);
 /* Whether this counts as a foreground job: stdin is the controlling terminal,
  * or the job has its foreground. Notes the terminal in TERMINAL, if it can be
  * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
-bool terminal_share(struct terminal *terminal);
+bool terminal_open_shared(struct terminal *terminal);
 
 /* Whether a full-screen program, without line editing, has the terminal FD; and
  * puts the screen back that such a one has left. */
@@ -51,11 +51,11 @@ void terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
  * In the front, with SIGTTIN and SIGTTOU blocked. */
-void terminal_take(struct terminal *terminal);
+void terminal_make_raw(struct terminal *terminal);
 
 /* Makes an end of the raw mode, unless another process has chosen other modes
  * since; FOR_GOOD: of the keys, too. In front or supervisor, in any session. */
-void terminal_give_back(const struct terminal *terminal, bool for_good);
+void terminal_end_raw(const struct terminal *terminal, bool for_good);
 
 /* Reads keys, if there are any, for the pseudo-terminal MASTER. The signals
  * that it makes of them for the command go to the rest of the caller's job,

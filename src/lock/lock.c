@@ -86,7 +86,7 @@ made_at(int directory_fd, const char *name, int64_t *which)
 
 /* Opens FILE for reading, and if possible for writing. */
 static enum refusal
-open_file(struct pidfile *file)
+open_pidfile(struct pidfile *file)
 {
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	enum refusal why;
@@ -221,7 +221,7 @@ lock_open(struct lock *lock, const char *path)
 static enum refusal
 open_or_make(struct pidfile *file, bool *is_new)
 {
-	const enum refusal why = open_file(file);
+	const enum refusal why = open_pidfile(file);
 
 	*is_new = why == REFUSAL_ERRNO && errno == ENOENT;
 	if (!*is_new)
@@ -488,7 +488,7 @@ static enum refusal
 judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
       bool is_over)
 {
-	enum refusal why = open_file(place);
+	enum refusal why = open_pidfile(place);
 
 	if (why == REFUSAL_NONE)
 		why = pidfile_read(place);

@@ -30,7 +30,7 @@ struct sample {
  * has its reaped children in it, so that a loop of short commands would work.
  */
 static struct thread
-read_thread(pid_t pid, pid_t id)
+sample_thread(pid_t pid, pid_t id)
 {
 	struct thread thread = { .id = id };
 	char path[PATH_SIZE];
@@ -105,7 +105,7 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 			struct thread *const thread =
 			    &new->threads[new->count++];
 
-			*thread = read_thread(pid, ids.numbers[j]);
+			*thread = sample_thread(pid, ids.numbers[j]);
 			compare(activity, old, thread, span);
 		}
 	}

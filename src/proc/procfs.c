@@ -65,7 +65,7 @@ procfs_self(void)
 /* --- lists ---------------------------------------------------------------- */
 
 static void
-add(struct procfs_list *list, int number)
+add_number(struct procfs_list *list, int number)
 {
 	if (list->count < PROCFS_LIST_MAX)
 		list->numbers[list->count++] = number;
@@ -81,7 +81,7 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	list->count = 0;
 	while (names != NULL && (entry = readdir(names)) != NULL) {
 		if (isdigit((unsigned char)*entry->d_name))
-			add(list, (int)strtol(entry->d_name, NULL, 10));
+			add_number(list, (int)strtol(entry->d_name, NULL, 10));
 	}
 	if (names == NULL)
 		fds_close(fd);
@@ -116,7 +116,7 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 	}
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
-		add(list, pid);
+		add_number(list, pid);
 	(void)fclose(children);
 	return true;
 }
@@ -138,7 +138,7 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	}
 	for (size_t i = 0; i < machine.count; i++) {
 		if (parents[i] == pid)
-			add(list, machine.numbers[i]);
+			add_number(list, machine.numbers[i]);
 	}
 }
 
@@ -152,7 +152,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 	threads.count = list->count = 0;
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
-		add(&threads, pid);
+		add_number(&threads, pid);
 	else
 		procfs_list_names(dir, "task", &threads);
 	/* A thread that is gone has left its children to another. */

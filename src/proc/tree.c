@@ -309,7 +309,8 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 /* A child keeps its PID until it is reaped: kill(2) reaches it also where its
  * directory is hidden, or no descriptor is free. */
 static void
-send(const struct tree *tree, const struct member *process, int dir, int signal)
+signal_process(const struct tree *tree, const struct member *process, int dir,
+               int signal)
 {
 	if (!is_child(tree, process) || kill(process->pid, signal) == -1)
 		(void)procfs_kill(dir, signal);
@@ -327,12 +328,12 @@ visit(struct tree *tree, struct member process)
 		return;
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
-		send(tree, &process, dir, walk.signal);
+		signal_process(tree, &process, dir, walk.signal);
 	if (dir != -1)
 		push_children(tree, dir, process.pid);
 	if (walk.is_first && !has_first && !had_signal(tree, process.pid)) {
-		send(tree, &process, dir, walk.signal);
-		send(tree, &process, dir, SIGCONT);
+		signal_process(tree, &process, dir, walk.signal);
+		signal_process(tree, &process, dir, SIGCONT);
 	}
 	mark(process.pid);
 	fds_close(dir);
@@ -380,7 +381,7 @@ signal_listed(const struct tree *tree, pid_t group, int signal)
 		if (pid != tree->target &&
 		    (group == ANY_GROUP || getpgid(pid) == group) &&
 		    open_living(tree, &listed[i], &dir)) {
-			send(tree, &listed[i], dir, signal);
+			signal_process(tree, &listed[i], dir, signal);
 			fds_close(dir);
 		}
 	}
@@ -496,7 +497,6 @@ reap(struct tree *tree, pid_t child)
 
 	if (child == tree->target || wait_peek(child, WEXITED, &end) <= 0)
 		return;
-
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }

@@ -6,16 +6,16 @@
 
 #define STATUS_OF_TARGET (-1)
 
-#define IN(state) (1U << (state))
-#define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
-#define ALL       (ALIVE | IN(STATE_STOPPING))
+#define IN(state)   (1U << (state))
+#define ALIVE       (IN(STATE_RUNNING) | IN(STATE_LINGERING))
+#define BEFORE_KILL (ALIVE | IN(STATE_STOPPING))
 
 static const struct {
 	unsigned states;    /* in which the clock counts */
 	enum reason reason; /* for a change of state; NONE: only to wake up */
 } clocks[CLOCK_COUNT] = {
 	/* In a stop, too: the command may ignore a cancel. */
-	[CLOCK_TIMEOUT] = { ALL, REASON_TIMEOUT },
+	[CLOCK_TIMEOUT] = { BEFORE_KILL, REASON_TIMEOUT },
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_UNTIL_MAX] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
@@ -150,7 +150,7 @@ decide(const struct supervisor *self, int64_t now)
 		return REASON_TREE_EMPTY;
 	if (self->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (self->front_is_lost)
+	if (self->front_is_dead)
 		return REASON_FRONT_LOST;
 	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;

@@ -38,22 +38,22 @@ wake_supervisor(const struct front *self)
 static int64_t
 run_time(const struct front *self)
 {
-	return duration_now() - self->stopped;
+	return duration_now() - self->suspended_for;
 }
 
 /* Carries output and keys until the run_time() UNTIL, or until a signal. */
 static void
-carry(const struct front *self, int64_t until)
+pump_until(const struct front *self, int64_t until)
 {
 	struct run *const run = self->run;
 
 	if (output_pump(&run->output, run->signal_fd,
-	                duration_add(until, self->stopped)))
+	                duration_add(until, self->suspended_for)))
 		wake_supervisor(self);
 }
 
 void
-front_keep_locked(int keep[LOCKED_FDS])
+front_list_locked_fds(int keep[LOCKED_FDS])
 {
 	struct pollfd fds[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
@@ -105,7 +105,7 @@ pass_on(const struct front *self, const siginfo_t *info)
 	if (info->si_signo == SIGWINCH || info->si_signo == SIGCONT)
 		output_copy_size(&run->output);
 	if (info->si_signo == SIGCONT)
-		terminal_take(&run->output.terminal);
+		terminal_make_raw(&run->output.terminal);
 	if (order_pass_on(run, info))
 		wake_supervisor(self);
 }
@@ -166,7 +166,7 @@ carry_before_stop(const struct front *self)
 			wake_supervisor(self);
 	}
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
-		carry(self, 0);
+		pump_until(self, 0);
 }
 
 /* Stops this process as the command was stopped, while the facts say STOP; with
@@ -189,7 +189,7 @@ stop_job(struct front *self, unsigned stop)
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		pass_on(self, &info);
 	carry_before_stop(self);
-	terminal_give_back(&run->output.terminal, false);
+	terminal_end_raw(&run->output.terminal, false);
 
 	/* A SIGCONT that comes meanwhile must not be lost, but a stop signal
 	 * discards a pending one: so a handler notes it. The supervisor clears
@@ -213,10 +213,10 @@ stop_job(struct front *self, unsigned stop)
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
-	self->stopped += duration_now() - began;
+	self->suspended_for += duration_now() - began;
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
-	terminal_take(&run->output.terminal);
+	terminal_make_raw(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
@@ -264,9 +264,9 @@ look_at_facts(struct front *self)
 	self->steps = steps;
 	/* A look that hangs does not take the third signal. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
-	    (self->lateness == LATE_NOT || (self->lateness == LATE_WARNED &&
-	                                    self->deadline > now + SECOND))) {
-		self->lateness = LATE_WARNED;
+	    (self->lateness == LATE_NOT ||
+	     (self->lateness == LATE_ONCE && self->deadline > now + SECOND))) {
+		self->lateness = LATE_ONCE;
 		self->deadline = now + SECOND;
 	}
 }
@@ -387,14 +387,14 @@ front_watch(struct front *self)
 	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
-	terminal_take(&run->output.terminal);
+	terminal_make_raw(&run->output.terminal);
 	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
 		const int64_t began = duration_now();
 
-		carry(self, self->deadline);
+		pump_until(self, self->deadline);
 		/* The kernel has ignored the stop: see stop_job(). */
 		if (self->stop != 0 && self->stop == facts->stop)
-			self->stopped += duration_now() - began;
+			self->suspended_for += duration_now() - began;
 		(void)take_signal(self);
 		if (self->stop != facts->stop && !*is_dead) {
 			self->stop = facts->stop;
@@ -434,7 +434,7 @@ leave_behind(struct run *run)
 	if (pid != 0)
 		return pid != -1;
 	memset(keep, -1, sizeof(keep));
-	output_keep(&run->output, true, keep);
+	output_list_fds(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
 	fds_release(keep, OUTPUT_FDS);
@@ -448,7 +448,7 @@ leave_behind(struct run *run)
  * that is sooner. After --until and survivors, the status says that all is
  * well: nobody would miss what is lost. */
 static int64_t
-end_of_drain(const struct front *self, int64_t began, int64_t taken)
+end_of_drain(const struct front *self, int64_t began, int64_t moved_at)
 {
 	const struct run *const run = self->run;
 	const enum reason stop = run->facts->reason;
@@ -458,7 +458,7 @@ end_of_drain(const struct front *self, int64_t began, int64_t taken)
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options->timeout);
 	const int64_t end = duration_add(began, run->options->kill_after);
-	const int64_t patience = taken + READER_PATIENCE;
+	const int64_t patience = moved_at + READER_PATIENCE;
 
 	if (!is_bounded && run_time(self) < timeout)
 		return timeout;
@@ -471,10 +471,10 @@ drain(struct front *self)
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
 	/* Others write on: what the tree has left fits in its pipes. */
-	const uint64_t last = output->taken + OUTSIDERS_MAX;
+	const uint64_t read_max = output->taken + OUTSIDERS_MAX;
 	uint64_t relayed = output->facts->relayed;
 	const int64_t began = run_time(self);
-	int64_t taken = began;
+	int64_t moved_at = began;
 
 	if (output->count == 0)
 		return;
@@ -482,13 +482,13 @@ drain(struct front *self)
 	    leave_behind(run)) /* survivors are let go */
 		return;
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
-		const int64_t end = end_of_drain(self, began, taken);
+		const int64_t end = end_of_drain(self, began, moved_at);
 
 		if (run_time(self) >= end)
 			break;
-		if (output->taken > last)
+		if (output->taken > read_max)
 			return;
-		carry(self, end);
+		pump_until(self, end);
 
 		const int signal = take_signal(self);
 
@@ -498,10 +498,10 @@ drain(struct front *self)
 			stop_job(self, run->facts->stop);
 		}
 		if (output->facts->relayed != relayed)
-			taken = run_time(self);
+			moved_at = run_time(self);
 		relayed = output->facts->relayed;
 	}
-	output_give_up(output);
+	output_finish(output);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -542,7 +542,7 @@ front_end(struct front *self)
 	struct outcome *const outcome = &run->facts->outcome;
 
 	resources_release(run);
-	terminal_give_back(&run->output.terminal, true);
+	terminal_end_raw(&run->output.terminal, true);
 	drain(self);
 	/* As a write error makes a program fail: "pg_dump >file && rm old". */
 	if (run->facts->output.stdout_is_lost &&

@@ -32,22 +32,22 @@ is_fresh(unsigned since, unsigned time)
 	return since != 0 && now_in_ms() - since < time;
 }
 
-/* Whether SIGNAL was counted, or has reached the target's job, so recently that
- * this one is a copy. If not, counts this one. */
+/* Counts SIGNAL, unless it is a copy: one was counted, or has reached the
+ * target's job, just before. Returns whether this one is counted. */
 static bool
-is_copy(struct facts *facts, int signal)
+count_unless_copy(struct facts *facts, int signal)
 {
 	atomic_uint *const counted = &facts->counted_ms[signal];
 	unsigned before = *counted;
 
 	/* Of two watchers that do this at once, one has the copy. */
-	return is_fresh(before, COPY_TIME) ||
-	       !atomic_compare_exchange_strong(counted, &before, now_in_ms());
+	return !is_fresh(before, COPY_TIME) &&
+	       atomic_compare_exchange_strong(counted, &before, now_in_ms());
 }
 
 /* The same for a SIGNAL from the supervisor of an outer run. */
 static bool
-is_outer_copy(struct supervisor *self, int signal)
+count_unless_outer_copy(struct supervisor *self, int signal)
 {
 	struct facts *const facts = self->run->facts;
 	const atomic_uint *const counted = &facts->counted_ms[signal];
@@ -55,10 +55,10 @@ is_outer_copy(struct supervisor *self, int signal)
 	/* Each signal that was counted here has one such copy. */
 	const bool is_late =
 	    *counted != *last_of_outer && is_fresh(*counted, OUTER_COPY_TIME);
-	const bool is_of_outer = is_late || is_copy(facts, signal);
+	const bool is_counted = !is_late && count_unless_copy(facts, signal);
 
 	*last_of_outer = *counted;
-	return is_of_outer;
+	return is_counted;
 }
 
 void
@@ -177,10 +177,10 @@ is_of_shell(const struct run *run, pid_t sender)
 	       !procfs_is_supervisor(sender);
 }
 
-/* Whether SIGNAL, a key, has reached the target, which may have ended of it
- * just now. If so, what comes soon after it is a copy. */
+/* Returns whether SIGNAL, a key, has reached the target, which may have ended
+ * of it just now. If so, notes the time: what follows soon is a copy. */
 static bool
-has_reached_target(const struct run *run, int signal)
+note_key_of_target(const struct run *run, int signal)
 {
 	const struct target *const target = run->target;
 	/* A key that comes before its start cancels the run. */
@@ -190,8 +190,7 @@ has_reached_target(const struct run *run, int signal)
 	                        : target_is_in_job(run));
 
 	if (has_reached)
-		run->facts->counted_ms[signal] =
-		    now_in_ms(); /* copies follow */
+		run->facts->counted_ms[signal] = now_in_ms();
 	return has_reached;
 }
 
@@ -209,9 +208,11 @@ order_pass_on(struct run *run, const siginfo_t *info)
 
 	/* From this process itself: a message could not be written; or a key is
 	 * for the rest of the job, where a launcher may forward it. */
-	if (info->si_pid == getpid())
+	if (info->si_pid == getpid()) {
 		facts->counted_ms[signal] = now_in_ms();
-	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
+		return false;
+	}
+	if (signal_is_ignored(signal) ||
 	    (is_of_terminal && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
@@ -229,13 +230,13 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool cancels = is_terminating && !run->options->passes_on &&
 	                     (is_of_terminal || !is_reload);
 
-	if (is_for_job && !is_job_control && has_reached_target(run, signal))
+	if (is_for_job && !is_job_control && note_key_of_target(run, signal))
 		return false;
 
 	/* A signal of another run's stop comes to the supervisor, too. */
-	const bool was_seen = !is_job_control && is_copy(facts, signal);
+	const bool is_new = is_job_control || count_unless_copy(facts, signal);
 
-	if (was_seen && !is_of_terminal &&
+	if (!is_new && !is_of_terminal &&
 	    (is_terminating || facts->cancels > 0))
 		return false;
 	if (signal == SIGHUP)
@@ -262,7 +263,7 @@ order_take_early(struct run *run)
 }
 
 bool
-order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
+order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 {
 	struct run *const run = self->run;
 	const int signal = info->si_signo;
@@ -282,14 +283,14 @@ order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
 		return false;
 
-	const bool was_passed_on =
-	    is_outer ? is_outer_copy(self, signal) : is_copy(facts, signal);
+	const bool is_new = is_outer ? count_unless_outer_copy(self, signal)
+	                             : count_unless_copy(facts, signal);
 
 	/* Between the mark of a signal and the count of the cancel, the front
 	 * reads who has sent it. So CANCELS may be 0 yet: the stop of an outer
 	 * run is news only where the front has counted a reload or a signal
 	 * that does not terminate. */
-	if (was_passed_on &&
+	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
 	     ((bit & SIGNALS_TERMINATING) != 0 &&
 	      !order_is_reload(run, signal))))
@@ -299,7 +300,7 @@ order_is_own_cancel(struct supervisor *self, const siginfo_t *info)
 		order_give(facts, signal, false); /* taken at once */
 		return false;
 	}
-	self->tree.group_has_signal |= was_passed_on;
+	self->tree.group_has_signal |= !is_new;
 	facts->cancels += !run->options->passes_on;
 	return true;
 }

@@ -53,7 +53,7 @@ may_replace(const struct report *report, const struct stat *file)
 /* Looks whether the report can be written as a file, and opens it if it is a
  * FIFO. */
 static enum refusal
-open_file(struct report *report)
+open_place(struct report *report)
 {
 	const char *const place = path_resolve(report->path);
 	struct stat file = { .st_uid = geteuid() };
@@ -104,7 +104,7 @@ report_open(struct report *report, const char *path)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (report->stream_fd != -1 ||
-	    (fd == -1 && (why = open_file(report)) == REFUSAL_NONE))
+	    (fd == -1 && (why = open_place(report)) == REFUSAL_NONE))
 		return 0;
 	message("--report: '%s': %s", report->path, refusal_words(why));
 	report->path = NULL;
@@ -171,7 +171,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 }
 
 static void
-add_sender(struct strbuf *line, const struct facts *facts)
+add_cancelled_by(struct strbuf *line, const struct facts *facts)
 {
 	const struct sender *const by = &facts->cancelled_by;
 
@@ -206,7 +206,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(line, "elapsed_ms", elapsed / MILLISECOND);
 	add_end(line, facts);
-	add_sender(line, facts);
+	add_cancelled_by(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);
 	if (run->output.count == 0) {
@@ -224,7 +224,7 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line,
 	            ",\"processes\":{\"stopped\":%" PRIu64
 	            ",\"killed\":%" PRIu64 ",\"left\":",
-	            facts->stopped, facts->killed);
+	            facts->signalled, facts->killed);
 	if (nobody_is_left(run))
 		strbuf_addf(line, "[]");
 	else

@@ -108,7 +108,7 @@ resources_acquire(struct run *run)
 }
 
 void
-resources_keep(const struct run *run, int keep[])
+resources_list_fds(const struct run *run, int keep[])
 {
 	*keep++ = run->record.directory_fd;
 	*keep++ = run->record.fd;

@@ -90,7 +90,7 @@ struct sender {
  * front_stops               front                supervisor  (asked for)
  * has_signalled             front                supervisor  (asked for)
  * phase, look.steps         supervisor           front       SIGCHLD: the phase
- * reason, stopped, killed   whoever ends the run both        with PHASE_STOP
+ * reason, signalled, killed whoever ends the run both        with PHASE_STOP
  * ended, cpu, outcome       whoever ends the run front       PHASE_END
  * tree_is_empty             target, supervisor   front       PHASE_END
  * is_released               whoever releases     front       the end of the run
@@ -117,9 +117,9 @@ struct facts {
 	struct outcome outcome; /* of wdrun */
 	bool is_locked_out;     /* a lock is held by another process */
 	atomic_int is_released; /* resources_release() is done, or in vain */
-	uint64_t stopped; /* processes that got the first signal of a stop */
-	uint64_t killed;  /* processes that got SIGKILL */
-	int64_t cpu;      /* of the tree: wait_usage() */
+	uint64_t signalled; /* processes that got the first signal of a stop */
+	uint64_t killed;    /* processes that got SIGKILL */
+	int64_t cpu;        /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
 	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
@@ -181,7 +181,7 @@ struct supervisor {
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct tree tree;
-	bool front_is_lost; /* dead */
+	bool front_is_dead;
 
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal */
@@ -199,7 +199,7 @@ struct supervisor {
 /* How late the supervisor is, and what the front has done about it: front.c. */
 enum lateness {
 	LATE_NOT,
-	LATE_WARNED, /* its deadline has passed: it has more time */
+	LATE_ONCE, /* its deadline has passed: it has more time */
 	LATE_KILLED,
 	LATE_GIVEN_UP,
 };
@@ -214,8 +214,7 @@ struct front {
 	int waits;     /* deadlines that its look has missed without a step */
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
-	int64_t stopped; /* for how long the job was, in all; DEADLINE and the
-	                  * clock of the drain do not count that */
+	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -286,7 +285,7 @@ void order_take_early(struct run *run);
 /* In the supervisor: whether the signal of INFO, to this process, cancels the
  * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
  * watcher of an outer run any does: it begins a stop there. */
-bool order_is_own_cancel(struct supervisor *self, const siginfo_t *info);
+bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
@@ -297,7 +296,7 @@ bool target_is_in_job(const struct run *run);
 /* Puts into KEEP, all -1, the inherited descriptors of files that this process,
  * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
  * such a lock when its owner closes any descriptor of the file. */
-void front_keep_locked(int keep[LOCKED_FDS]);
+void front_list_locked_fds(int keep[LOCKED_FDS]);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead, which is killed if it is late. Returns whether there is
@@ -329,14 +328,14 @@ int supervisor_start(struct supervisor *self);
 
 /* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
  * the target, and looks what the tree does. Returns the time. */
-int64_t supervisor_wait(struct supervisor *self, int64_t until);
+int64_t supervisor_run_once(struct supervisor *self, int64_t until);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct supervisor *self, int64_t now);
 
 /* Decides who is kept: at the target's end, while survivors are left, and
  * before a stop. */
-void supervisor_keep(struct supervisor *self);
+void supervisor_mark_kept(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */
 
@@ -364,7 +363,7 @@ int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 /* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all -1. */
-void resources_keep(const struct run *run, int keep[]);
+void resources_list_fds(const struct run *run, int keep[]);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
  * hang in a file system. Each step may be done twice, as in a take-over. */

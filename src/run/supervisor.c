@@ -59,7 +59,7 @@ supervisor_start(struct supervisor *self)
 		pass_nice_on(self);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
-	    output_lead(&run->output) == -1)
+	    output_set_controlling(&run->output) == -1)
 		return -1;
 	order_take_early(run);
 	if (target_start(run) == -1)
@@ -212,7 +212,7 @@ obey_continue(struct supervisor *self, int64_t now)
 }
 
 static void
-cancel(struct supervisor *self, int signal)
+take_cancel(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
 
@@ -228,7 +228,7 @@ cancel(struct supervisor *self, int signal)
 
 /* As the server would get it alone; or as from timeout(1), with its group. */
 static void
-reload(struct supervisor *self, int signal)
+pass_hangup_on(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
 
@@ -254,9 +254,9 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	else if (signal == SIGCONT)
 		obey_continue(self, now);
 	else if (order_is_reload(run, signal))
-		reload(self, signal);
+		pass_hangup_on(self, signal);
 	else if ((bit & SIGNALS_TERMINATING) != 0)
-		cancel(self, signal);
+		take_cancel(self, signal);
 	else
 		tree_signal_target(&self->tree, signal);
 }
@@ -322,7 +322,7 @@ take_orders(struct supervisor *self, int64_t now)
 }
 
 void
-supervisor_keep(struct supervisor *self)
+supervisor_mark_kept(struct supervisor *self)
 {
 	struct run *const run = self->run;
 
@@ -361,7 +361,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	target->outcome.value = end.si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	self->tree.group = getpgid(self->tree.target);
-	supervisor_keep(self);
+	supervisor_mark_kept(self);
 	target->has_exited = true;
 	/* It is reaped now, as survivors may wait until its PID is gone. But
 	 * without /proc its group is all that can be signalled, and needs it.
@@ -371,7 +371,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	tree_reap(&self->tree);
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);
-	terminal_give_back(&run->output.terminal, true);
+	terminal_end_raw(&run->output.terminal, true);
 	if (self->state == STATE_STOPPING)
 		clocks_bound_stop(self, now);
 }
@@ -417,7 +417,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 	    now < *sample)
 		return;
 	if (!is_running) /* a daemon may still be about to become NAME */
-		supervisor_keep(self);
+		supervisor_mark_kept(self);
 	tree_read(&self->tree, NEVER);
 	activity_sample(activity, &self->tree, now);
 
@@ -440,7 +440,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 
 /* Looks what has happened until NOW, and attends to clocks without a reason. */
 static void
-attend(struct supervisor *self, int64_t now)
+reap_and_look(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
 
@@ -460,7 +460,7 @@ attend(struct supervisor *self, int64_t now)
 }
 
 int64_t
-supervisor_wait(struct supervisor *self, int64_t until)
+supervisor_run_once(struct supervisor *self, int64_t until)
 {
 	struct run *const run = self->run;
 	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
@@ -471,19 +471,19 @@ supervisor_wait(struct supervisor *self, int64_t until)
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
 	/* Others may send signals for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
-		if (order_is_own_cancel(self, &info))
-			cancel(self, info.si_signo);
+		if (order_take_own_cancel(self, &info))
+			take_cancel(self, info.si_signo);
 	}
 
 	const int64_t now = duration_now();
 
-	self->front_is_lost = !supervisor_has_front(run);
+	self->front_is_dead = !supervisor_has_front(run);
 	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(self, now);
 	if (fds[1].revents != 0)
 		run->parent_fd = -1;
 	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
-	attend(self, now);
+	reap_and_look(self, now);
 	return now;
 }

@@ -51,9 +51,9 @@ target_prepare(struct run *run)
 	(void)umask(run->callers_umask & ~(mode_t)S_IRWXU);
 	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
 	run->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
-	run->shares_group =
-	    !run->output.has_pty && !run->options->setsid &&
-	    (terminal_share(&run->output.terminal) || run->options->foreground);
+	run->shares_group = !run->output.has_pty && !run->options->setsid &&
+	                    (terminal_open_shared(&run->output.terminal) ||
+	                     run->options->foreground);
 }
 
 /* After execvp(3) of COMMAND has failed with ENOENT: if COMMAND itself is

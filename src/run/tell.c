@@ -140,7 +140,7 @@ add_time(struct strbuf *line, const struct supervisor *self, enum reason why)
 
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
 static void
-print(const struct supervisor *self, enum reason why, size_t count)
+print_change(const struct supervisor *self, enum reason why, size_t count)
 {
 	const struct run *const run = self->run;
 	const struct reason_row *const row = &reasons[why];
@@ -203,7 +203,7 @@ tell_change(const struct supervisor *self, enum state from, enum reason why,
 		        by_signal ? signal_name(self->cancel_signal) : "");
 	}
 	if (!run->options->quiet && telling_of(run, why) != TELL_NOTHING)
-		print(self, why, count);
+		print_change(self, why, count);
 }
 
 void

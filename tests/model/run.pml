@@ -17,7 +17,7 @@ mtype = { RUNS, HALTED, DEAD };    /* the tree */
 
 bool o_tstp, o_cont, o_term;    /* front -> supervisor: facts.orders */
 bool woken;                     /* SIGCHLD or SIGCONT of the front, pending in the supervisor */
-bool front_is_lost;
+bool front_is_lost;             /* supervisor.front_is_dead */
 byte undone;                    /* front -> supervisor: facts.undone_stop */
 byte stop, stops;               /* supervisor -> front: facts.stop; 0: go on */
 bool front_stops;               /* front -> supervisor */
@@ -127,14 +127,14 @@ proctype supervisor() {
 	bool stopping, is_reaped, now_tstp, now_cont, now_term;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
-	:: !supervisor_is_dead && tree_news ->            /* attend: reap, supervisor_follow_target */
+	:: !supervisor_is_dead && tree_news ->            /* reap_and_look: reap, follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
 	   :: tree != DEAD && ended && !is_reaped -> is_reaped = true; target_stop = false; stop_order = false; no_stop()
 	   :: else -> follow_target()
 	   fi
-	:: !supervisor_is_dead && woken ->                /* supervisor_wait, take_orders */
+	:: !supervisor_is_dead && woken ->                /* supervisor_run_once, take_orders */
 	   woken = false;
 	   front_is_lost = front_is_dead;                 /* supervisor_has_front */
 	   atomic { now_tstp = o_tstp; now_cont = o_cont; now_term = o_term; o_tstp = false; o_cont = false; o_term = false };

@@ -96,7 +96,7 @@ supervisor_with(enum state state, unsigned facts)
 		.run = &run,
 		.state = state,
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
-		.front_is_lost = (facts & FRONT_LOST) != 0,
+		.front_is_dead = (facts & FRONT_LOST) != 0,
 		.heard = NOW - SECOND / 2,
 		.cancel_signal = 15,
 	};

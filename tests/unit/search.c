@@ -41,7 +41,7 @@ check_random(void)
 	char all[STREAM_MAX];
 	const size_t length = 1 + random_below(TEXT_MAX);
 	const size_t end = random_below(sizeof(all));
-	size_t carried = 0;
+	size_t tail = 0;
 	size_t size;
 
 	fill(text, length, 2);
@@ -54,11 +54,11 @@ check_random(void)
 		size = random_below(3 * length + 1);
 		size = size < end - first ? size : end - first;
 		memcpy(chunk, all + first, size);
-		CHECK((memmem(chunk - carried, carried + size, text, length) !=
+		CHECK((memmem(chunk - tail, tail + size, text, length) !=
 		       NULL) == (memmem(all + begin, first + size - begin, text,
 		                        length) != NULL),
 		      "a text");
-		chunk_carry(chunk, size, &carried, length - 1);
+		chunk_keep_tail(chunk, size, &tail, length - 1);
 		CHECK(memcmp(chunk, all + first, size) == 0,
 		      "the chunk has changed");
 	}
