@@ -66,6 +66,8 @@ fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 	                    mask == NULL ? NULL : &set, KERNEL_SIGNALS_SIZE);
 }
 
+#define SOCKET_BUF ((size_t)32 * 1024) /* unix_stream_sendmsg(), net/unix */
+
 /* How a descriptor takes bytes without a wait. */
 enum sink {
 	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
@@ -89,16 +91,18 @@ sink_of(int fd)
 	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
-/* How many of the LEFT bytes at TEXT one write takes. Into a pipe those are
- * whole lines, in PIPE_BUF bytes: so no other writer gets into them (pipe(7)).
- * A line that is longer, or its begin, is a write of its own. */
+/* How many of the LEFT bytes at TEXT one write takes. Those are whole lines
+ * that a pipe (PIPE_BUF bytes, pipe(7)) or a Unix socket takes as a whole or
+ * not at all: so no other writer gets into them. A line that is longer, or its
+ * begin, is a write of its own. */
 static size_t
 next_size(enum sink sink, const char *text, size_t left)
 {
-	const size_t size = left < PIPE_BUF ? left : PIPE_BUF;
+	const size_t most = sink == SINK_SOCKET ? SOCKET_BUF : PIPE_BUF;
+	const size_t size = left < most ? left : most;
 	const char *end;
 
-	if (sink == SINK_PLAIN || sink == SINK_SOCKET)
+	if (sink == SINK_PLAIN)
 		return left;
 	end = memrchr(text, '\n', size);
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
