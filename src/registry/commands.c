@@ -152,30 +152,40 @@ stop(struct registry *registry, struct entry *entry)
 	return reap_entry(registry, entry);
 }
 
+/* By name, ID, or the front's PID, up to the "-" in the ID. */
+static bool
+is_meant(const struct entry *entry, const char *which)
+{
+	const char *const name = entry_value(entry, "name", NULL);
+	const size_t length = strlen(which);
+
+	return (name != NULL && strcmp(name, which) == 0) ||
+	       (strncmp(entry->id, which, length) == 0 &&
+	        strchr("-", entry->id[length]) != NULL);
+}
+
 /* Stores as *FOUND the run that WHICH means, for --OPTION. Returns the exit
  * status. */
 static int
 find(struct registry *registry, const char *option, const char *which,
      struct entry **found)
 {
-	const size_t length = strlen(which);
+	const size_t last = registry->count;
 	size_t count = 0;
 
-	for (size_t i = 0; i < registry->count; i++) {
-		struct entry *const entry = &registry->entries[i];
-		const char *const name = entry_value(entry, "name", NULL);
+	/* Those that are elsewhere, as in a container, only if none is here. */
+	for (size_t i = 0; i < 2 * last && (i != last || count == 0); i++) {
+		struct entry *const entry = &registry->entries[i % last];
 
-		/* By name, ID, or the front's PID, up to the "-" in the ID. */
-		if ((name != NULL && strcmp(name, which) == 0) ||
-		    (strncmp(entry->id, which, length) == 0 &&
-		     strchr("-", entry->id[length]) != NULL)) {
+		if (entry->is_elsewhere == (i >= last) &&
+		    is_meant(entry, which)) {
 			*found = entry;
 			count++;
 		}
 	}
 	if (count > 1)
 		message("--%s: '%s' means %zu runs: name one by its ID, which "
-		        "--list shows",
+		        "--list --json shows",
 		        option, which, count);
 	if (count > 1 || (count == 0 && !registry->is_read))
 		return STATUS_FAILED;
@@ -209,12 +219,19 @@ explain_run(const char *given, const char *which, pid_t *root)
 
 	registry_begin(&registry, given);
 
-	const int status = find(&registry, "explain", which, &entry);
+	int status = find(&registry, "explain", which, &entry);
 
-	if (status == EXIT_SUCCESS && !entry->is_elsewhere &&
-	    !entry->is_orphaned)
+	if (status == EXIT_SUCCESS &&
+	    (entry->is_elsewhere || entry->is_orphaned)) {
+		message("--explain: run %s is %s", entry->id,
+		        entry->is_orphaned
+		            ? "orphaned: --reap kills what it has left"
+		            : "of another machine, boot or PID namespace");
+		status = STATUS_NOT_HAD;
+	} else if (status == EXIT_SUCCESS) {
 		*root = entry->supervisor.pid != 0 ? entry->supervisor.pid
 		                                   : entry->front.pid;
+	}
 	registry_end(&registry);
 	return status;
 }
