@@ -196,7 +196,7 @@ say_polled(struct scene *scene, int fd, int events)
 		if (scene->named[i] == fd)
 			return;
 	}
-	if (scene->has_more)
+	if (scene->has_more || events == 0) /* tail(1) watches its reader so */
 		return;
 	say(scene, "%s%s", scene->named_count == 0 ? "waiting " : ", ",
 	    writes ? "to write " : "for ");

@@ -220,6 +220,7 @@ find_row(const struct scene *scene, unsigned long inode, const char *peer,
 		FILE *const file = fopen(path, "re");
 
 		while (!is_found && file != NULL &&
+		       duration_now() < scene->until &&
 		       fgets(row, TEXT_SIZE, file) != NULL)
 			is_found = peer == NULL
 			               ? number_at(row, at->inode, 10) == inode

@@ -235,18 +235,19 @@ look_explain(pid_t root, bool as_json)
 	const int64_t until = duration_now() + EXPLAIN_BOUND;
 	struct tree tree = { .root = root };
 	struct strbuf text = { .grows = true };
-	const bool is_run = procfs_is_supervisor(root);
 	bool is_told = true;
 
 	if (root > 0)
 		tree_read(&tree, until);
-	if (tree.count == 0) {
+	if (tree.count > 0 && procfs_is_supervisor(root)) {
+		tree.members++;
+		tree.count--;
+	}
+	look_glance(&look, &tree);
+	if (look.count == 0) {
 		message("--explain: there is no such process, or it is dead");
 		return STATUS_NOT_HAD;
 	}
-	tree.members += is_run;
-	tree.count -= is_run;
-	look_glance(&look, &tree);
 	look_take(&look, until);
 	if (as_json)
 		look_add_json(&text, &look);
