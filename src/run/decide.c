@@ -181,11 +181,17 @@ next_due(const struct supervisor *self)
 void
 clocks_resume(struct supervisor *self, int64_t now)
 {
+	const int64_t pause = now - self->paused_at;
+	struct activity *const activity = &self->activity;
+
 	if (self->paused_at == NEVER)
 		return;
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
-		self->due[i] =
-		    duration_add(self->due[i], now - self->paused_at);
+		self->due[i] = duration_add(self->due[i], pause);
+	if (activity->since != 0) {
+		activity->since += pause;
+		activity->last += pause;
+	}
 	self->paused_at = NEVER;
 }
 
