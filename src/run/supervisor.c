@@ -171,14 +171,23 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 
 	if (self->state >= STATE_STOPPING)
 		return;
+	const bool was_stopped = self->target_stop != 0;
+
 	/* A SIGCONT that was before this one is not taken for a later one. */
 	follow_target(self, now);
 	if (self->stop_order != SIGTSTP)
 		self->stop_order = signal;
+
+	/* "kill -TSTP %1" reaches both, and the shell may have continued the
+	 * target since. */
+	const bool has_had_it =
+	    is_for_job ||
+	    (target_is_in_job(run) && (was_stopped || self->target_stop != 0));
+
 	/* A group that the target made in the caller's session is orphaned, as
 	 * its parent is in another session: so the kernel ignores a terminal's
 	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
-	if (!is_for_job)
+	if (!has_had_it)
 		tree_signal_target(&self->tree, signal);
 	else if (self->tree.group != run->callers_group &&
 	         !target_is_in_job(run))
