@@ -183,11 +183,11 @@ struct supervisor {
 	struct tree tree;
 	bool front_is_dead;
 
-	bool was_reloaded; /* by a SIGHUP, which the target has had */
-	int cancel_signal; /* the last terminating signal */
-	int target_stop;   /* the signal that has stopped the target, or 0 */
-	int stop_order;    /* since the last SIGCONT (SIGTSTP stays); or 0 */
-	unsigned stops;    /* so many numbers of facts.stop were given */
+	int64_t reloaded_at; /* by a SIGHUP, which the target has had */
+	int cancel_signal;   /* the last terminating signal */
+	int target_stop;     /* the signal that has stopped the target, or 0 */
+	int stop_order;      /* since the last SIGCONT (SIGTSTP stays); or 0 */
+	unsigned stops;      /* so many numbers of facts.stop were given */
 	unsigned
 	    last_of_outer_ms[65]; /* counted_ms, at an outer run's signal */
 	int64_t next_look;        /* for orphans, at the earliest */

@@ -18,6 +18,7 @@
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
+#define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
@@ -241,7 +242,7 @@ pass_hangup_on(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
 
-	self->was_reloaded = true;
+	self->reloaded_at = duration_now();
 	tell_signal(run, signal);
 	if (run->options->passes_on || run->facts->hup_is_for_group)
 		tree_signal_target(&self->tree, signal);
@@ -355,9 +356,10 @@ supervisor_reap(struct supervisor *self, int64_t now)
 		return;
 	}
 	/* A reload that has ended it was a cancel. */
-	if (self->was_reloaded && self->state == STATE_RUNNING &&
-	    run->facts->cancels == 0 && end.si_code != CLD_EXITED &&
-	    end.si_status == SIGHUP && !run->options->passes_on) {
+	if (now - self->reloaded_at < RELOAD_TIME &&
+	    self->state == STATE_RUNNING && run->facts->cancels == 0 &&
+	    end.si_code != CLD_EXITED && end.si_status == SIGHUP &&
+	    !run->options->passes_on) {
 		run->facts->cancels++;
 		self->cancel_signal = SIGHUP;
 	}
