@@ -121,19 +121,32 @@ is_named(const struct pidfile *file)
 	       named.st_ino == file->status.st_ino;
 }
 
+/* What an error means, of a call for an open lock file. */
+static enum refusal
+refusal_of_errno(void)
+{
+	/* An SMB share refuses to read a file that another host has locked:
+	 * flock(2). A file server may have removed the file since. */
+	if (errno == EWOULDBLOCK || errno == EACCES)
+		return REFUSAL_HELD;
+	return errno == ESTALE ? REFUSAL_CHANGING : REFUSAL_ERRNO;
+}
+
 enum refusal
 pidfile_read(struct pidfile *file)
 {
 	char text[TEXT_SIZE + 1] = "";
 	const ssize_t length = pread(file->fd, text, TEXT_SIZE, 0);
+
+	if (length == -1 || fstat(file->fd, &file->status) == -1)
+		return refusal_of_errno();
+
 	const char *const key = strstr(text, JSON_KEY);
 	const char *const number =
 	    key == NULL ? text : key + strcspn(key, "0123456789,}");
 	char *end; /* of the number; or TEXT, if that has none */
 	const long pid = strtol(number, &end, 10);
 
-	if (length == -1 || fstat(file->fd, &file->status) == -1)
-		return REFUSAL_ERRNO;
 	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0 &&
 	                  end[strspn(end, "\n")] == '\0';
 	/* strchr(3) also finds the null byte at the end of TEXT. */
@@ -244,6 +257,7 @@ try_to_take(struct lock *lock)
 	bool is_new;
 	const enum refusal why = open_or_make(file, &is_new);
 
+	lock->holder = 0;
 	if (why != REFUSAL_NONE)
 		return why;
 
@@ -260,7 +274,7 @@ try_to_take(struct lock *lock)
 	if (lock->holder > 0 && !file->is_marked)
 		return REFUSAL_HELD;
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return errno == EWOULDBLOCK ? REFUSAL_HELD : REFUSAL_ERRNO;
+		return refusal_of_errno();
 	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
 	    file->pid != pid) {
 		(void)flock(file->fd, LOCK_UN);
@@ -510,7 +524,7 @@ judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
 	    (claim(place->fd, F_WRLCK, 0, LAST_BYTE) ||
 	     (flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
 	      errno == EWOULDBLOCK)))
-		return REFUSAL_HELD;
+		return place->is_marked ? REFUSAL_UNTOLD : REFUSAL_HELD;
 	return why == REFUSAL_NONE && !is_named(place) ? REFUSAL_UNTOLD : why;
 }
 
