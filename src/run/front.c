@@ -52,10 +52,10 @@ pump_until(const struct front *self, int64_t until)
 		wake_supervisor(self);
 }
 
-void
-front_list_locked_fds(int keep[LOCKED_FDS])
+int *
+front_list_locked_fds(int *fds)
 {
-	struct pollfd fds[DESCRIPTORS_MAX];
+	struct pollfd polled[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
 	struct stat locked;
 	struct stat other;
@@ -67,11 +67,11 @@ front_list_locked_fds(int keep[LOCKED_FDS])
 	                                                 : DESCRIPTORS_MAX;
 
 	for (int fd = 0; fd < end; fd++)
-		fds[fd] = (struct pollfd){ .fd = fd };
+		polled[fd] = (struct pollfd){ .fd = fd };
 	/* It tells which are open; a list in /proc took a fifth of a start.
 	 * F_OFD_GETLK would tell of locks, but asks the server of a network
 	 * file system, which may hang. */
-	(void)poll(fds, (nfds_t)end, 0);
+	(void)poll(polled, (nfds_t)end, 0);
 	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
 		char text[1024];
@@ -79,20 +79,21 @@ front_list_locked_fds(int keep[LOCKED_FDS])
 		/* What is not inherited is close-on-exec. The kernel shows a
 		 * lock at the descriptor that took it: proc(5), fdinfo. */
 		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if ((fds[fd].revents & POLLNVAL) != 0 ||
+		if ((polled[fd].revents & POLLNVAL) != 0 ||
 		    fcntl(fd, F_GETFD) != 0 ||
 		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
 		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((fds[i].revents & POLLNVAL) == 0 &&
+			if ((polled[i].revents & POLLNVAL) == 0 &&
 			    fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
-				keep[count++] = i;
+				fds[count++] = i;
 		}
 	}
+	return &fds[count];
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
@@ -428,16 +429,15 @@ front_watch(struct front *self)
 static bool
 leave_behind(struct run *run)
 {
-	int keep[OUTPUT_FDS];
+	int fds[OUTPUT_FDS];
+	const int *const end = output_list_fds(&run->output, true, fds);
 	const pid_t pid = plain_fork();
 
 	if (pid != 0)
 		return pid != -1;
-	memset(keep, -1, sizeof(keep));
-	output_list_fds(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
-	fds_release(keep, OUTPUT_FDS);
+	fds_release(fds, (size_t)(end - fds));
 	while (!output_is_over(&run->output))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
