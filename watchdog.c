@@ -50,6 +50,7 @@ static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
 #define SIGNAL_TIME (50 * MILLISECOND) /* for the first signals, with -k 0 */
+#define WATCHER_FDS 4                  /* see detach() */
 
 /* Ends wdrun before anything is started or locked. The report has the last
  * message as the reason. */
@@ -88,13 +89,12 @@ explain(const struct options *options)
 	char *end;
 	const long number = strtol(options->explain, &end, 10);
 	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
-	int status = EXIT_SUCCESS;
+	const int status = *end == '\0' ? EXIT_SUCCESS
+	                                : explain_run(options->registry,
+	                                              options->explain, &root);
 
-	if (*end != '\0')
-		status =
-		    explain_run(options->registry, options->explain, &root);
-	return status != EXIT_SUCCESS ? status
-	                              : look_explain(root, options->as_json);
+	return status == EXIT_SUCCESS ? look_explain(root, options->as_json)
+	                              : status;
 }
 
 int
@@ -174,13 +174,14 @@ lead_background(void)
 static int
 open_parent(struct run *run, pid_t parent)
 {
-	const int fd = pidfd_open(parent);
-
 	if (parent == 0) { /* as in "docker exec" */
 		message("--die-with-parent: the caller is in another PID "
 		        "namespace, and cannot be watched");
 		exit_failed(run);
 	}
+
+	const int fd = pidfd_open(parent);
+
 	if (fd == -1 && errno != ESRCH)
 		die(run, "--die-with-parent: cannot watch the caller");
 	return getppid() == parent ? fd : -1; /* it may be another's PID */
@@ -247,19 +248,18 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
+	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
+	int *next = kept;
 
-	memset(keep, -1, sizeof(keep));
-	keep[0] = run->signal_fd;
-	keep[1] = run->parent_fd;
-	keep[2] = procfs_fd();
-	if (!is_front)
-		keep[3] = run->reader_fd;
-	output_list_fds(&run->output, is_front, &keep[4]);
-	resources_list_fds(run, &keep[4 + OUTPUT_FDS]);
+	*next++ = run->signal_fd;
+	*next++ = run->parent_fd;
+	*next++ = procfs_fd();
+	*next++ = is_front ? -1 : run->reader_fd;
+	next = output_list_fds(&run->output, is_front, next);
+	next = resources_list_fds(run, next);
 	if (is_front)
-		front_list_locked_fds(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
-	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
+		next = front_list_locked_fds(next);
+	fds_release(kept, (size_t)(next - kept));
 }
 
 /* --- the supervisor ------------------------------------------------------- */
@@ -427,8 +427,7 @@ finish(struct supervisor *self)
 	struct run *const run = self->run;
 	siginfo_t info;
 
-	if (!run->target->has_exited) /* it has died after the last bound */
-		supervisor_reap(self, duration_now());
+	supervisor_reap(self, duration_now()); /* since the last bound */
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
@@ -484,9 +483,8 @@ static void
 take_over(struct run *run)
 {
 	/* A target that has exited may be reaped: its PID may be another's. */
-	const bool has_target = !run->target->has_exited;
 	struct supervisor self =
-	    new_supervisor(run, has_target ? run->target->pid : 0);
+	    new_supervisor(run, run->target->has_exited ? 0 : run->target->pid);
 
 	run->has_taken_over = true;
 	self.tree.keeps_leaders = self.tree.keep != NULL;

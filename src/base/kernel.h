@@ -28,6 +28,7 @@ _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
 
 enum {
 	KERNEL_P_PIDFD = 3, /* of waitid(2); in glibc since 2.36 */
+	KERNEL_STATX_BTIME = 0x800,
 
 	CALL_PIDFD_SEND_SIGNAL = CALL(424),
 	CALL_PIDFD_OPEN = CALL(434),

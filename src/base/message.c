@@ -64,8 +64,7 @@ message_lines(struct strbuf *lines)
 	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
 
 	/* As zsh's PROMPT_SP: a line of blanks and "\r". From column 1 the
-	 * blanks stay on the line; from any other one, they wrap to the next.
-	 */
+	 * blanks stay on the line; from any other, they wrap to the next. */
 	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
 	else if (atomic_exchange(&facts->in_line, false))

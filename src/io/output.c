@@ -285,18 +285,20 @@ output_take_foreground(const struct output *output)
 		(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 }
 
-void
-output_list_fds(const struct output *output, bool is_front, int keep[])
+int *
+output_list_fds(const struct output *output, bool is_front, int *fds)
 {
-	*keep++ = output->terminal.fd;
+	*fds++ = output->terminal.fd;
 	/* The supervisor keeps the slave: else a pseudo-terminal that nobody
 	 * has open would end by EIO, before a daemon opens it again. */
-	if (!is_front && output->has_pty)
-		*keep++ = output->fds[STDOUT_FILENO];
-	if (is_front)
-		*keep++ = output->tee_fd;
-	for (size_t i = 0; is_front && i < output->count; i++) {
-		*keep++ = output->streams[i].in_fd;
-		*keep++ = output->streams[i].out_fd;
+	if (!is_front) {
+		*fds++ = output->has_pty ? output->fds[STDOUT_FILENO] : -1;
+		return fds;
 	}
+	*fds++ = output->tee_fd;
+	for (size_t i = 0; i < output->count; i++) {
+		*fds++ = output->streams[i].in_fd;
+		*fds++ = output->streams[i].out_fd;
+	}
+	return fds;
 }

@@ -91,9 +91,9 @@ void output_take_foreground(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 
-/* Stores in KEEP, which is all -1, the descriptors that the front, or else the
- * supervisor, needs while the command runs, or -1. */
-void output_list_fds(const struct output *output, bool is_front, int keep[]);
+/* Stores at FDS the descriptors, or -1, that the front, or else the supervisor,
+ * needs while the command runs. Returns their end. */
+int *output_list_fds(const struct output *output, bool is_front, int *fds);
 
 /* --- pump.c: in the front ------------------------------------------------- */
 

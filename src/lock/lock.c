@@ -32,8 +32,6 @@
  * machine's jumps after a suspension. wdrun(1), LIMITS. */
 #define TOLERANCE 60
 
-#define HAS_BIRTH 0x800U /* STATX_BTIME */
-
 enum refusal
 pidfile_check(int directory_fd, const struct stat *status)
 {
@@ -72,11 +70,11 @@ made_at(int directory_fd, const char *name, int64_t *which)
 	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
 		return *which = errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
 	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
-	            HAS_BIRTH, &birth) == 0 &&
-	    (birth.mask & HAS_BIRTH) != 0)
+	            KERNEL_STATX_BTIME, &birth) == 0 &&
+	    (birth.mask & KERNEL_STATX_BTIME) != 0)
 		return *which =
 		           ns_of(birth.birth_seconds, birth.birth_nanoseconds);
-	/* The time of the change moves, the number stays. */
+	/* The number stays, while the time of the last change moves. */
 	*which = -(int64_t)file.st_ino;
 	/* Some file systems keep whole seconds: it was made in that second. */
 	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
@@ -162,7 +160,7 @@ pidfile_read(struct pidfile *file)
 	           : REFUSAL_NO_PID;
 }
 
-/* Also a zombie, and without the help of /proc. */
+/* A zombie counts as dead. Asks no /proc, which may hide processes. */
 static bool
 is_dead(pid_t pid)
 {
@@ -247,9 +245,9 @@ open_or_make(struct pidfile *file, bool *is_new)
 	return errno == EEXIST ? REFUSAL_CHANGING : REFUSAL_ERRNO;
 }
 
-/* Takes LOCK, if that is possible now. The file of a living process is not
- * locked: to look at it is to be in nobody's way. A stale file is taken over in
- * place, since an flock(1) may wait for it. */
+/* Takes LOCK, if that is possible now. We do not even lock the file of a living
+ * process: its owner may be about to lock it. We take over a stale file in
+ * place, as an flock(1) may wait for it. */
 static enum refusal
 try_to_take(struct lock *lock)
 {
@@ -270,7 +268,7 @@ try_to_take(struct lock *lock)
 	if (pid == 0 && !is_new && llabs(age) < JUST_NOW)
 		return REFUSAL_CHANGING;
 	lock->holder = pid != getpid() && has_owner(file) ? pid : 0;
-	/* What a run has written counts only while that locks the file. */
+	/* The PID of a run counts only while that run locks the file. */
 	if (lock->holder > 0 && !file->is_marked)
 		return REFUSAL_HELD;
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
@@ -288,10 +286,10 @@ try_to_take(struct lock *lock)
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
 		return REFUSAL_NONE;
-	/* For a script, an empty file is a lock, too: ENOSPC leaves none. */
+	/* After ENOSPC, leave no empty file: for a script it is a lock. */
 	if (is_new)
 		(void)unlinkat(file->directory_fd, file->name, 0);
-	/* Another user's stale file, open for reading only, makes room. */
+	/* Another user's stale file cannot be written: make room for ours. */
 	if (pid > 0 && errno == EBADF &&
 	    unlinkat(file->directory_fd, file->name, 0) == 0)
 		return REFUSAL_CHANGING;
@@ -382,7 +380,7 @@ lock_release(struct lock *lock, const pid_t owners[2])
 		result = ftruncate(file->fd, 0);
 	else if (is_own && is_named(file))
 		result = unlinkat(file->directory_fd, file->name, 0);
-	/* A file that is mounted, for one: blank, it means no dead process. */
+	/* A mount point, say, cannot be unlinked: blank, it names nobody. */
 	if (result == -1)
 		result = ftruncate(file->fd, 0);
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
@@ -435,22 +433,18 @@ byte_of(const char *name, int64_t time)
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
-/* Claims the bytes of FD from FIRST to LAST, with F_RDLCK as TYPE, or drops the
- * claims there, with F_UNLCK; or asks, with F_WRLCK, whether another process
- * has locked one of them. */
+/* Whether another process has locked a byte of FD from FIRST to LAST. */
 static bool
-claim(int fd, short type, off_t first, off_t last)
+is_claimed(int fd, off_t first, off_t last)
 {
 	struct flock range = {
-		.l_type = type,
+		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
 		.l_start = first,
 		.l_len = last - first + 1, /* 0: no end */
 	};
 
-	return fcntl(fd, type == F_WRLCK ? F_OFD_GETLK : F_OFD_SETLK, &range) ==
-	           0 &&
-	       range.l_type != F_UNLCK;
+	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 void
@@ -459,6 +453,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	/* Of the coarse clock, as a file's times: current_time(). */
 	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 	const char *const name = strrchr(path, '/') + 1;
+	struct flock claim = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	int64_t made;
 
 	cleanup->path = path;
@@ -469,14 +464,15 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	if (made != CLEANUP_UNKNOWN && made >= start)
 		start = made + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
-	(void)claim(cleanup->claim_fd, F_RDLCK, byte_of(name, start),
-	            byte_of(name, start));
+	claim.l_start = byte_of(name, start);
+	claim.l_len = 1;
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Whether what has no owner was made in this run, or in an older one that is
- * over: REFUSAL_NONE. */
+/* Returns REFUSAL_NONE if what is at PLACE, and names no process, was made in
+ * this run, or in one that is over. */
 static enum refusal
-find_maker(const struct cleanup *cleanup, const struct pidfile *place)
+judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 {
 	struct statfs system;
 	int64_t which;
@@ -491,16 +487,17 @@ find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 	    fstatfs(place->directory_fd, &system) == 0 &&
 	    system.f_type == OVERLAYFS)
 		return REFUSAL_UNTOLD;
-	return claim(place->directory_fd, F_WRLCK, byte_of(place->name, 0),
-	             byte_of(place->name, made))
+	return is_claimed(place->directory_fd, byte_of(place->name, 0),
+	                  byte_of(place->name, made))
 	           ? REFUSAL_CLAIMED
 	           : REFUSAL_NONE;
 }
 
-/* Whether what is at PLACE may be removed: REFUSAL_NONE. */
+/* Returns REFUSAL_NONE if what is at PLACE may be removed: then it is locked,
+ * so that nobody takes it meanwhile. */
 static enum refusal
-judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
-      bool is_over)
+judge_and_lock(const struct cleanup *cleanup, struct pidfile *place,
+               const pid_t own[2], bool is_over)
 {
 	enum refusal why = open_pidfile(place);
 
@@ -509,19 +506,19 @@ judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
 	else if (why == REFUSAL_NO_FILE && S_ISDIR(place->status.st_mode))
 		why = REFUSAL_NO_PID;
 	else if (why != REFUSAL_ERRNO &&
-	         find_maker(cleanup, place) == REFUSAL_UNTOLD)
+	         judge_by_time(cleanup, place) == REFUSAL_UNTOLD)
 		return REFUSAL_UNTOLD; /* it was there before */
 	if (why != REFUSAL_NONE && why != REFUSAL_NO_PID)
 		return why;
-	/* A text may begin with the PID of a living process. */
+	/* Its owner lives: also of a text that only begins with a PID. */
 	if (place->pid != own[0] && place->pid != own[1] && !place->is_marked &&
 	    has_owner(place))
 		return REFUSAL_UNTOLD;
 	if (why == REFUSAL_NO_PID || place->pid == 0)
-		why = is_over ? find_maker(cleanup, place) : REFUSAL_UNTOLD;
+		why = is_over ? judge_by_time(cleanup, place) : REFUSAL_UNTOLD;
 	/* ENOLCK: this file system has no locks, so nobody holds one. */
 	if (why == REFUSAL_NONE && place->fd != -1 &&
-	    (claim(place->fd, F_WRLCK, 0, LAST_BYTE) ||
+	    (is_claimed(place->fd, 0, LAST_BYTE) ||
 	     (flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
 	      errno == EWOULDBLOCK)))
 		return place->is_marked ? REFUSAL_UNTOLD : REFUSAL_HELD;
@@ -531,8 +528,10 @@ judge(const struct cleanup *cleanup, struct pidfile *place, const pid_t own[2],
 enum refusal
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
+	struct flock all_claims = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
 	/* First: of two runs that end at once, one must find no claim. */
-	(void)claim(cleanup->claim_fd, F_UNLCK, 0, LAST_BYTE);
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &all_claims);
 
 	struct pidfile place = {
 		/* For reading: else the claims there cannot be seen. */
@@ -543,7 +542,7 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	enum refusal why = REFUSAL_ERRNO;
 
 	if (place.directory_fd != -1)
-		why = judge(cleanup, &place, own, is_over);
+		why = judge_and_lock(cleanup, &place, own, is_over);
 	if (why == REFUSAL_NONE &&
 	    unlinkat(place.directory_fd, place.name,
 	             place.fd == -1 ? AT_REMOVEDIR : 0) == -1)

@@ -25,8 +25,7 @@ enum refusal {
 	REFUSAL_UNTOLD,  /* of --cleanup: it is not this run's, or gone */
 };
 
-/* The words for WHY, but for those that never leave this room; as strerror(3)
- * for errno. */
+/* Returns WHY in words, if it is one to tell; REFUSAL_ERRNO as strerror(3). */
 const char *refusal_words(enum refusal why);
 
 /* --- PID files ------------------------------------------------------------ */
@@ -50,8 +49,8 @@ struct pidfile {
  * a regular file. */
 enum refusal pidfile_check(int directory_fd, const struct stat *status);
 
-/* Reads FILE, a PID or blank; or REFUSAL_NO_PID, with the PID with which a text
- * begins, or which JSON has as "pid". */
+/* Reads FILE: a PID, or blanks. Any other text is REFUSAL_NO_PID: then PID is
+ * the number with which it begins, or that of a JSON key "pid", or 0. */
 enum refusal pidfile_read(struct pidfile *file);
 
 /* Overwrites FILE, which was read, by PID and mark. Returns 0 or -1. */
@@ -68,7 +67,7 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-	bool was_blank;   /* if taken: the file, which no run had made */
+	bool was_blank;   /* if taken: a file for flock(1), made by no run */
 };
 
 struct lock_wait {
@@ -83,13 +82,13 @@ int lock_open(struct lock *lock, const char *path);
 
 /* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
  * with no lock held, so that two runs cannot wait for each other. Returns
- * REFUSAL_NONE; or why not *REFUSED, also if that is held at the deadline. */
+ * REFUSAL_NONE, or why *REFUSED was not taken: REFUSAL_HELD at the deadline. */
 enum refusal lock_take_all(struct lock *locks, size_t count,
                            const struct lock_wait *wait, struct lock **refused);
 
-/* Releases LOCK. Before that, unlinks its file (or empties it, if it was
- * blank), if it is blank or has a PID of OWNERS, and the name still means this
- * file. Returns 0 or -1. */
+/* Releases LOCK. If its file is blank or has a PID of OWNERS, first unlinks it,
+ * if the name still means it, or empties it, if it was blank. Returns 0 or -1.
+ */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
@@ -97,11 +96,11 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
 /* --- --cleanup ------------------------------------------------------------ */
 
-/* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
- * is still there when all processes of the run are dead is removed. A PID in it
- * tells which run made it. Without one, any run may have made it that names it
- * and began before. So a run notes at its begin what is there, and claims what
- * comes later; at its end it spares what was there, or an older run claims. */
+/* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. We remove it
+ * if it is left when all processes of the run are dead. A PID in it tells which
+ * run made it. Without one, any run that names it, and began before, may have
+ * made it. So a run notes at its begin what is there, and claims what comes
+ * later; at its end it spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
 	int64_t before; /* what was there at the beginning: when it was made, in

@@ -21,7 +21,7 @@ static const struct {
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_UNTIL_MAX] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
-	[CLOCK_IDLE] = { ALIVE, REASON_SURVIVORS_IDLE }, /* or SILENCE */
+	[CLOCK_IDLE] = { ALIVE, REASON_SURVIVORS_IDLE }, /* first_due() */
 	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
 	[CLOCK_SAMPLE] = { ALIVE, REASON_NONE },
 	[CLOCK_ORPHANS] = { IN(STATE_STOPPING), REASON_NONE },
@@ -70,7 +70,7 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                            "the command has exited; survivors are left",
 	                            " after ", TIME(max_after_exit) },
 
-	/* The tree is killed; a stop before that has given its code. */
+	/* The tree is killed. Without a code: a stop before has given one. */
 	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_NAMES,
 	                        NULL, "processes are still alive",
 	                        " after a grace of ", TIME(kill_after) },
@@ -105,8 +105,8 @@ counts(const struct supervisor *self, enum clock clock)
 }
 
 /* Whether the text of --until was found, and the output has ended since: such a
- * command is not late. An agent that only echoes its prompt, with the text in
- * it, writes on. */
+ * command has done its work. Output that goes on may be of an agent that has
+ * only echoed its prompt, with the text in it. */
 static bool
 is_complete(const struct supervisor *self, int64_t now)
 {
@@ -144,7 +144,6 @@ enum reason
 decide(const struct supervisor *self, int64_t now)
 {
 	const struct run *const run = self->run;
-	const bool is_alive = self->state < STATE_STOPPING;
 
 	if (self->state == STATE_DONE)
 		return REASON_NONE;
@@ -154,16 +153,18 @@ decide(const struct supervisor *self, int64_t now)
 		return REASON_LAST_BOUND;
 	if (self->front_is_dead)
 		return REASON_FRONT_LOST;
-	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
-		return REASON_THIRD_SIGNAL;
+	if (self->state == STATE_STOPPING)
+		return run->facts->cancels >= CANCELS_MAX
+		           ? REASON_THIRD_SIGNAL
+		           : first_due(self, now);
 	/* Before the clocks: a command that exits in time is not late. */
 	if (run->target->has_exited && self->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
-	if (run->facts->cancels > 0 && self->cancel_signal != 0 && is_alive)
+	if (self->cancel_signal != 0)
 		return REASON_CANCELLED;
-	if (run->options->die_with_parent && run->parent_fd == -1 && is_alive)
+	if (run->options->die_with_parent && run->parent_fd == -1)
 		return REASON_PARENT_LOST;
-	if (run->options->die_with_reader && run->reader_fd == -1 && is_alive)
+	if (run->options->die_with_reader && run->reader_fd == -1)
 		return REASON_READER_LOST;
 	return first_due(self, now);
 }
@@ -242,7 +243,7 @@ run_outcome(const struct run *run)
 	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
 	/* The kernel hangs up the terminal of a killed supervisor before it
-	 * sends PR_SET_PDEATHSIG: do_exit(). */
+	 * sends PR_SET_PDEATHSIG (do_exit()): SIGHUP stands for SIGKILL. */
 	if (run->has_taken_over && run->output.has_pty &&
 	    !run->target->exited_by_itself && target.value == SIGHUP &&
 	    target.kind == OUTCOME_SIGNAL)

@@ -1,4 +1,4 @@
-/* The front, which the caller sees: it alone touches what the caller gave. */
+/* The front: takes the caller's signals, carries output, ends as COMMAND. */
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -14,15 +14,15 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-/* In a drain: how many bytes of other writers than the tree are carried on. */
+/* Bytes that a drain reads. The tree's pipes hold less: more is of others. */
 #define OUTSIDERS_MAX   ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS     16 /* of the pump, before a stop */
 #define STOP_WAITS      25 /* for others of the group to stop */
 #define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
-#define LOOK_WAITS      8    /* not one of 2 s: both watchers may be stopped */
-#define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
+#define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
+#define DESCRIPTORS_MAX 1024 /* looked through for locks of the caller */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -30,8 +30,9 @@ wake_supervisor(const struct front *self)
 {
 	const pid_t supervisor = self->run->supervisor;
 
+	/* Without it, a cancel would wait until the supervisor is late. */
 	if (!self->supervisor_is_dead && kill(supervisor, SIGCHLD) == -1)
-		(void)kill(supervisor, SIGCHLD); /* once more */
+		(void)kill(supervisor, SIGCHLD);
 }
 
 /* The time on a clock that stands still while the job is stopped. */
@@ -52,10 +53,10 @@ pump_until(const struct front *self, int64_t until)
 		wake_supervisor(self);
 }
 
-void
-front_list_locked_fds(int keep[LOCKED_FDS])
+int *
+front_list_locked_fds(int *fds)
 {
-	struct pollfd fds[DESCRIPTORS_MAX];
+	struct pollfd polled[DESCRIPTORS_MAX];
 	struct rlimit limit = { .rlim_cur = 0 };
 	struct stat locked;
 	struct stat other;
@@ -67,11 +68,11 @@ front_list_locked_fds(int keep[LOCKED_FDS])
 	                                                 : DESCRIPTORS_MAX;
 
 	for (int fd = 0; fd < end; fd++)
-		fds[fd] = (struct pollfd){ .fd = fd };
-	/* It tells which are open; a list in /proc took a fifth of a start.
-	 * F_OFD_GETLK would tell of locks, but asks the server of a network
-	 * file system, which may hang. */
-	(void)poll(fds, (nfds_t)end, 0);
+		polled[fd] = (struct pollfd){ .fd = fd };
+	/* poll(2) tells which are open; a list in /proc took a fifth of a
+	 * start. F_OFD_GETLK would tell of locks, but asks the server of a
+	 * network file system, which may hang. */
+	(void)poll(polled, (nfds_t)end, 0);
 	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
 		char text[1024];
@@ -79,20 +80,21 @@ front_list_locked_fds(int keep[LOCKED_FDS])
 		/* What is not inherited is close-on-exec. The kernel shows a
 		 * lock at the descriptor that took it: proc(5), fdinfo. */
 		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if ((fds[fd].revents & POLLNVAL) != 0 ||
+		if ((polled[fd].revents & POLLNVAL) != 0 ||
 		    fcntl(fd, F_GETFD) != 0 ||
 		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
 		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((fds[i].revents & POLLNVAL) == 0 &&
+			if ((polled[i].revents & POLLNVAL) == 0 &&
 			    fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
-				keep[count++] = i;
+				fds[count++] = i;
 		}
 	}
+	return &fds[count];
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
@@ -184,8 +186,7 @@ stop_job(struct front *self, unsigned stop)
 	const int64_t began = duration_now();
 	siginfo_t info;
 
-	/* Passed on now: they would merge with our own stop signal, and be
-	 * lost. */
+	/* Those that are pending would merge with our own stop signal. */
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		pass_on(self, &info);
 	carry_before_stop(self);
@@ -200,7 +201,7 @@ stop_job(struct front *self, unsigned stop)
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
-	/* What continues the target from here on continues the front, too. */
+	/* Whoever continues the target from now on continues the front, too. */
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
 	if (is_continued == 0 && facts->stop == stop)
@@ -220,8 +221,8 @@ stop_job(struct front *self, unsigned stop)
 	output_copy_size(&run->output);
 	terminal_make_raw(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
-	 * orphaned process group: then the tree has to go on, too. But a
-	 * SIGSTOP of the target is for its sender to undo. */
+	 * orphaned process group: then the tree has to go on, too. But only
+	 * its sender undoes a SIGSTOP of the target. */
 	if (facts->stop == stop && (is_continued != 0 || is_key)) {
 		facts->undone_stop = stop;
 		order_give(facts, SIGCONT, false);
@@ -253,7 +254,7 @@ look_at_facts(struct front *self)
 
 	if (facts->cancels > 0 && end < self->deadline)
 		self->deadline = end;
-	/* A step comes too late when the front has sent the first signal. */
+	/* Once the front has sent the first signal, a step puts nothing off. */
 	if (phase != self->phase ||
 	    (steps != self->steps && self->lateness == LATE_NOT)) {
 		self->lateness = LATE_NOT;
@@ -264,7 +265,7 @@ look_at_facts(struct front *self)
 	}
 	self->phase = phase;
 	self->steps = steps;
-	/* A look that hangs does not take the third signal. */
+	/* While its look hangs, it obeys no third signal: it has a second. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
 	    (self->lateness == LATE_NOT ||
 	     (self->lateness == LATE_ONCE && self->deadline > now + SECOND))) {
@@ -273,7 +274,7 @@ look_at_facts(struct front *self)
 	}
 }
 
-/* Only the supervisor reaps the target, and notes its exit first. */
+/* Only for a supervisor that hangs: it does not reap, and the PID stays. */
 static void
 signal_target(const struct run *run, int signal)
 {
@@ -285,8 +286,7 @@ signal_target(const struct run *run, int signal)
 		tree_signal_target(&tree, signal);
 }
 
-/* Signals the target; when that has exited, each process below the supervisor.
- */
+/* Signals the target; or, when that has exited, all below the supervisor. */
 static void
 signal_tree(const struct run *run, int signal)
 {
@@ -333,7 +333,7 @@ end_late_supervisor(struct front *self)
 		self->deadline = run_time(self) + LOOK_WAIT;
 		return;
 	}
-	self->lateness++;
+	self->lateness++; /* the next of the enum */
 	self->deadline = run_time(self) + PATIENCE;
 	if (looks)
 		signal_instead(self);
@@ -342,13 +342,13 @@ end_late_supervisor(struct front *self)
 			message("the supervisor (PID %d) does not answer, "
 			        "killing it",
 			        run->supervisor);
-		/* It is not reaped yet. */
+		/* Only take_signal() reaps it: the PID is its own. */
 		(void)kill(run->supervisor, SIGKILL);
 	}
 }
 
-/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
- * beyond a dead supervisor or target, whose status is wanted. */
+/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Ends
+ * at a dead supervisor or target, whose status others want. */
 static void
 reap_others(const struct run *run)
 {
@@ -383,14 +383,13 @@ bool
 front_watch(struct front *self)
 {
 	struct run *const run = self->run;
-	const struct facts *const facts = run->facts;
-	bool *const is_dead = &self->supervisor_is_dead;
+	struct facts *const facts = run->facts;
 
 	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_make_raw(&run->output.terminal);
-	while (!*is_dead && self->lateness < LATE_GIVEN_UP) {
+	while (!self->supervisor_is_dead && self->lateness < LATE_GIVEN_UP) {
 		const int64_t began = duration_now();
 
 		pump_until(self, self->deadline);
@@ -398,29 +397,30 @@ front_watch(struct front *self)
 		if (self->stop != 0 && self->stop == facts->stop)
 			self->suspended_for += duration_now() - began;
 		(void)take_signal(self);
-		if (self->stop != facts->stop && !*is_dead) {
+		if (self->stop != facts->stop && !self->supervisor_is_dead) {
 			self->stop = facts->stop;
 			if (self->stop != 0)
 				stop_job(self, self->stop);
 		}
 		look_at_facts(self);
-		if (run_time(self) >= self->deadline && !*is_dead)
+		if (!self->supervisor_is_dead &&
+		    run_time(self) >= self->deadline)
 			end_late_supervisor(self);
 	}
 
 	const bool has_outcome = facts->phase == PHASE_END;
+	const bool is_given_up = !self->supervisor_is_dead;
 
-	/* The supervisor may hang in resources_release(), where this process
-	 * would, too. */
-	if (self->lateness >= LATE_KILLED && (has_outcome || !*is_dead))
-		run->facts->is_released = true;
+	/* It may hang in resources_release(), as this process would. */
+	if (self->lateness >= LATE_KILLED && (has_outcome || is_given_up))
+		facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so a target that
-	 * lives keeps its PID. The rest comes here only when it is reaped. */
-	if (!*is_dead && !has_outcome) {
+	 * lives keeps its PID. Its children come here when it is reaped. */
+	if (is_given_up && !has_outcome) {
 		signal_target(run, SIGKILL);
-		run->facts->ended = duration_now();
+		facts->ended = duration_now();
 	}
-	return has_outcome || !*is_dead;
+	return has_outcome || is_given_up;
 }
 
 /* --- the drain ------------------------------------------------------------ */
@@ -430,25 +430,23 @@ front_watch(struct front *self)
 static bool
 leave_behind(struct run *run)
 {
-	int keep[OUTPUT_FDS];
+	int fds[OUTPUT_FDS];
+	const int *const end = output_list_fds(&run->output, true, fds);
 	const pid_t pid = plain_fork();
 
 	if (pid != 0)
 		return pid != -1;
-	memset(keep, -1, sizeof(keep));
-	output_list_fds(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
-	fds_release(keep, OUTPUT_FDS);
+	fds_release(fds, (size_t)(end - fds));
 	while (!output_is_over(&run->output))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
 }
 
-/* Until when the output is drained: until --timeout. Where the run has failed:
- * for --kill-after, or READER_PATIENCE after the last byte that was taken, if
- * that is sooner. After --until and survivors, the status says that all is
- * well: nobody would miss what is lost. */
+/* The drain ends at --timeout; after a failure, after --kill-after, or sooner:
+ * READER_PATIENCE after a reader took a byte. After --until and survivors, the
+ * status says that all is well: nobody would look for what is lost. */
 static int64_t
 end_of_drain(const struct front *self, int64_t began, int64_t moved_at)
 {
@@ -472,7 +470,6 @@ drain(struct front *self)
 {
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
-	/* Others write on: what the tree has left fits in its pipes. */
 	const uint64_t read_max = output->taken + OUTSIDERS_MAX;
 	uint64_t relayed = output->facts->relayed;
 	const int64_t began = run_time(self);
@@ -494,7 +491,7 @@ drain(struct front *self)
 
 		const int signal = take_signal(self);
 
-		/* Ctrl-Z, as at "wdrun -i 9 seq 99999 | less". */
+		/* Ctrl-Z, while less(1) takes no more, say. */
 		if (signal > 0 && (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			run->facts->stop = (unsigned)signal;
 			stop_job(self, run->facts->stop);

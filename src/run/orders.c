@@ -68,7 +68,7 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 
 	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
 	 * does not take a SIGCONT back, which has continued the front. The
-	 * supervisor obeys that first: it has the lower number. */
+	 * supervisor obeys that first: its number is lower, but on MIPS. */
 	for (int i = 0; i < 2 && is_continue; i++)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
@@ -287,9 +287,8 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	                             : count_unless_copy(facts, signal);
 
 	/* Between the mark of a signal and the count of the cancel, the front
-	 * reads who has sent it. So CANCELS may be 0 yet: the stop of an outer
-	 * run is news only where the front has counted a reload or a signal
-	 * that does not terminate. */
+	 * reads who has sent it: CANCELS may be 0 yet. An outer run's stop is
+	 * news only if the front has counted a reload, or a SIGUSR1, say. */
 	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
 	     ((bit & SIGNALS_TERMINATING) != 0 &&

@@ -50,8 +50,7 @@ may_replace(const struct report *report, const struct stat *file)
 	       above.st_uid == geteuid() || (above.st_mode & S_ISVTX) == 0;
 }
 
-/* Looks whether the report can be written as a file, and opens it if it is a
- * FIFO. */
+/* Looks whether a file may have the report; opens one that is a FIFO. */
 static enum refusal
 open_place(struct report *report)
 {

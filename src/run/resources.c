@@ -107,19 +107,20 @@ resources_acquire(struct run *run)
 	return 0;
 }
 
-void
-resources_list_fds(const struct run *run, int keep[])
+int *
+resources_list_fds(const struct run *run, int *fds)
 {
-	*keep++ = run->record.directory_fd;
-	*keep++ = run->record.fd;
-	*keep++ = run->report.stream_fd;
-	*keep++ = run->report.directory_fd;
+	*fds++ = run->record.directory_fd;
+	*fds++ = run->record.fd;
+	*fds++ = run->report.stream_fd;
+	*fds++ = run->report.directory_fd;
 	for (size_t i = 0; i < run->options->locks.count; i++) {
-		*keep++ = run->locks[i].file.fd;
-		*keep++ = run->locks[i].file.directory_fd;
+		*fds++ = run->locks[i].file.fd;
+		*fds++ = run->locks[i].file.directory_fd;
 	}
 	for (size_t i = 0; i < run->options->cleanups.count; i++)
-		*keep++ = run->cleanups[i].claim_fd;
+		*fds++ = run->cleanups[i].claim_fd;
+	return fds;
 }
 
 void

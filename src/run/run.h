@@ -293,10 +293,10 @@ bool target_is_in_job(const struct run *run);
 /* --- front.c -------------------------------------------------------------- */
 
 #define LOCKED_FDS 64
-/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
- * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
- * such a lock when its owner closes any descriptor of the file. */
-void front_list_locked_fds(int keep[LOCKED_FDS]);
+/* Stores at FDS the inherited descriptors, LOCKED_FDS at most, of files that
+ * the program that executed wdrun has locked by fcntl(2): the kernel drops such
+ * a lock when its owner closes a descriptor of the file. Returns their end. */
+int *front_list_locked_fds(int *fds);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead, which is killed if it is late. Returns whether there is
@@ -362,8 +362,8 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
-/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all -1. */
-void resources_list_fds(const struct run *run, int keep[]);
+/* Stores at FDS the descriptors that a watcher needs. Returns their end. */
+int *resources_list_fds(const struct run *run, int *fds);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
  * hang in a file system. Each step may be done twice, as in a take-over. */

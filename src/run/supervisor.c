@@ -19,6 +19,7 @@
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 #define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
+#define SIGNALS_MAX      64 /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
@@ -34,8 +35,8 @@ pass_nice_on(struct supervisor *self)
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd == -1)
 		return; /* this kernel does not weigh sessions */
-	/* Without privilege, one process of the machine may do that in 100 ms:
-	 * proc_sched_autogroup_set_nice(), kernel/sched/autogroup.c. */
+	/* Unprivileged processes may do that once in 100 ms, on the whole
+	 * machine: proc_sched_autogroup_set_nice(), sched/autogroup.c. */
 	if (dprintf(fd, "%d", nice) == -1 && errno == EAGAIN)
 		self->due[CLOCK_NICE] =
 		    duration_now() + (100 + getpid() % 200) * MILLISECOND;
@@ -100,9 +101,11 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	const bool has_terminal =
 	    run->shares_group || run->output.terminal.is_keyboard;
 	const bool is_alive = self->state < STATE_STOPPING;
+	const bool pauses =
+	    stop != 0 && is_alive &&
+	    (self->stop_order == SIGTSTP || (stop == SIGTSTP && has_terminal));
 
-	if (stop == 0 || !is_alive ||
-	    (self->stop_order != SIGTSTP && (stop != SIGTSTP || !has_terminal)))
+	if (!pauses)
 		clocks_resume(self, now);
 	else if (self->paused_at == NEVER)
 		self->paused_at = now;
@@ -138,7 +141,7 @@ supervisor_tell_phase(struct supervisor *self, enum phase phase)
 		self->target_stop = self->stop_order = 0;
 		follow_stop(self, false, duration_now());
 	}
-	/* The end of a run that has nothing to release follows at once. */
+	/* With nothing to release, our exit follows at once, and tells it. */
 	if (phase != PHASE_END || !run->facts->is_released)
 		signal_front(run, SIGCHLD);
 }
@@ -174,7 +177,7 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		return;
 	const bool was_stopped = self->target_stop != 0;
 
-	/* A SIGCONT that was before this one is not taken for a later one. */
+	/* First: an older SIGCONT of the target would clear this stop. */
 	follow_target(self, now);
 	if (self->stop_order != SIGTSTP)
 		self->stop_order = signal;
@@ -196,8 +199,8 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	follow_stop(self, false, now);
 }
 
-/* The caller's shell has continued the job. What that could not reach, and what
- * a stop was passed on to, is continued here. */
+/* The caller's shell has continued the job. We continue the processes that its
+ * SIGCONT cannot reach, and those to which we have passed a stop. */
 static void
 obey_continue(struct supervisor *self, int64_t now)
 {
@@ -205,7 +208,7 @@ obey_continue(struct supervisor *self, int64_t now)
 	const unsigned undone = run->facts->undone_stop;
 
 	follow_target(self, now);
-	/* The kernel has continued the job, which was stopped again since. */
+	/* The SIGCONT undid an older stop, and the job is stopped again. */
 	if (undone != 0 && run->facts->stop != 0 &&
 	    run->facts->stop != undone && target_is_in_job(run))
 		return;
@@ -231,12 +234,12 @@ take_cancel(struct supervisor *self, int signal)
 		(void)tree_signal(&self->tree, signal, self->due[CLOCK_KILL]);
 	} else if (self->cancel_signal == 0) {
 		self->cancel_signal = signal; /* which the stop sends */
-	} else { /* kept for the stop, in which CLOCK_ORPHANS is due */
+	} else { /* for the stop, in which CLOCK_ORPHANS wakes us */
 		order_give(run->facts, signal, false);
 	}
 }
 
-/* As the server would get it alone; or as from timeout(1), with its group. */
+/* To the target alone, as to a server; or to its group, as from a shell. */
 static void
 pass_hangup_on(struct supervisor *self, int signal)
 {
@@ -271,8 +274,8 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		tree_signal_target(&self->tree, signal);
 }
 
-/* The command has been silent for --idle-timeout. In a pause, that is dropped:
- * the front tells it again after as much time. */
+/* The command has been silent for --idle-timeout. In a pause we drop that: the
+ * front tells it again after as much time. */
 static void
 judge_silence(struct supervisor *self, int64_t now)
 {
@@ -292,7 +295,7 @@ judge_silence(struct supervisor *self, int64_t now)
 	}
 }
 
-/* A text of --until has come. Output puts off the end of its grace. */
+/* Begins the grace after a text of --until; output puts off its end. */
 static void
 follow_output(struct supervisor *self, int64_t now)
 {
@@ -343,48 +346,53 @@ supervisor_mark_kept(struct supervisor *self)
 	tell_kept(self);
 }
 
-void
-supervisor_reap(struct supervisor *self, int64_t now)
+/* Notes the target's END. Whoever reaps next reaps the target, too. */
+static void
+note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 {
 	struct run *const run = self->run;
 	struct target *const target = run->target;
-	siginfo_t end;
 
-	if (self->tree.target == 0 || target->has_exited ||
-	    wait_peek(self->tree.target, WEXITED | WNOWAIT, &end) <= 0) {
-		tree_reap(&self->tree);
-		return;
-	}
 	/* A reload that has ended it was a cancel. */
 	if (now - self->reloaded_at < RELOAD_TIME &&
 	    self->state == STATE_RUNNING && run->facts->cancels == 0 &&
-	    end.si_code != CLD_EXITED && end.si_status == SIGHUP &&
+	    end->si_code != CLD_EXITED && end->si_status == SIGHUP &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
 		self->cancel_signal = SIGHUP;
 	}
-	/* Not of a signal to the whole job that cancels the run, too. */
+	/* Not if a signal to the whole job has also cancelled the run. */
 	target->exited_by_itself =
 	    self->state == STATE_RUNNING && run->facts->cancels == 0;
-	target->dumped_core = end.si_code == CLD_DUMPED;
+	target->dumped_core = end->si_code == CLD_DUMPED;
 	target->outcome.kind =
-	    end.si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
-	target->outcome.value = end.si_status;
+	    end->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
+	target->outcome.value = end->si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	self->tree.group = getpgid(self->tree.target);
 	supervisor_mark_kept(self);
 	target->has_exited = true;
-	/* It is reaped now, as survivors may wait until its PID is gone. But
-	 * without /proc its group is all that can be signalled, and needs it.
-	 */
+	/* Reaped at once: survivors may wait for its PID to go. But without
+	 * /proc we can signal its group alone, which the zombie keeps. */
 	if (procfs_self() == getpid())
 		self->tree.target = 0;
-	tree_reap(&self->tree);
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);
 	terminal_end_raw(&run->output.terminal, true);
 	if (self->state == STATE_STOPPING)
 		clocks_bound_stop(self, now);
+}
+
+void
+supervisor_reap(struct supervisor *self, int64_t now)
+{
+	const pid_t target = self->tree.target;
+	siginfo_t end;
+
+	if (target != 0 && !self->run->target->has_exited &&
+	    wait_peek(target, WEXITED | WNOWAIT, &end) > 0)
+		note_end(self, &end, now);
+	tree_reap(&self->tree);
 }
 
 /* A process that was forked while the first signal was sent may have missed it.
@@ -396,7 +404,7 @@ look_for_orphans(struct supervisor *self, int64_t now)
 	int64_t *const due = &self->due[CLOCK_ORPHANS];
 	const int64_t age = now - self->tree.signalled_at;
 
-	/* SIGKILL does not wait for a list of 2,000 busy children. */
+	/* Not when SIGKILL is due: to list 2,000 busy children takes long. */
 	if (now >= *due && now < self->due[CLOCK_KILL]) {
 		(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
 
@@ -412,8 +420,7 @@ look_for_orphans(struct supervisor *self, int64_t now)
 		*due = self->next_look;
 }
 
-/* Looks whether survivors make progress, or a silent command does, which puts
- * CLOCK_IDLE off. */
+/* Puts CLOCK_IDLE off if survivors, or a silent command, make progress. */
 static void
 look_for_progress(struct supervisor *self, int64_t now)
 {
@@ -432,7 +439,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 	tree_read(&self->tree, NEVER);
 	activity_sample(activity, &self->tree, now);
 
-	/* A tick of the CPU time is 4 % of a sample. */
+	/* CPU time is counted in ticks, of which one is 4 % of a sample. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
 	const bool is_progress = relayed != self->relayed ||
 	                         (is_long && activity_is_progress(activity));
@@ -449,7 +456,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 		*sample = *end;
 }
 
-/* Looks what has happened until NOW, and attends to clocks without a reason. */
+/* Looks what has happened until NOW, and serves the clocks without a reason. */
 static void
 reap_and_look(struct supervisor *self, int64_t now)
 {
@@ -474,14 +481,15 @@ int64_t
 supervisor_run_once(struct supervisor *self, int64_t until)
 {
 	struct run *const run = self->run;
-	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
-		                { run->parent_fd, POLLIN, 0 },
-		                { run->reader_fd, 0, 0 } };
+	enum { SIGNALS, PARENT, READER, COUNT };
+	struct pollfd fds[COUNT] = { { run->signal_fd, POLLIN, 0 },
+		                     { run->parent_fd, POLLIN, 0 },
+		                     { run->reader_fd, 0, 0 } };
 	siginfo_t info;
 
-	(void)fds_poll(fds, 3, until - duration_now(), NULL);
-	/* Others may send signals for ever. */
-	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
+	(void)fds_poll(fds, COUNT, until - duration_now(), NULL);
+	for (int i = 0; i < SIGNALS_MAX && signals_take(SIGNALS_ALL, &info) > 0;
+	     i++) {
 		if (order_take_own_cancel(self, &info))
 			take_cancel(self, info.si_signo);
 	}
@@ -489,11 +497,11 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 	const int64_t now = duration_now();
 
 	self->front_is_dead = !supervisor_has_front(run);
-	/* Before the deaths: a key that ended the target cancels nothing. */
+	/* Before the deaths: a SIGHUP that came before them is a reload. */
 	take_orders(self, now);
-	if (fds[1].revents != 0)
+	if (fds[PARENT].revents != 0)
 		run->parent_fd = -1;
-	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
+	if (fds[READER].revents != 0) /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
 	reap_and_look(self, now);
 	return now;

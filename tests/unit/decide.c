@@ -1,6 +1,8 @@
 /* A table of decisions: what a run does, in each state, for each fact. */
 #include "run/run.h"
 
+#include <signal.h>
+
 #include "base/duration.h"
 #include "check.h"
 
@@ -98,7 +100,7 @@ supervisor_with(enum state state, unsigned facts)
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.front_is_dead = (facts & FRONT_LOST) != 0,
 		.heard = NOW - SECOND / 2,
-		.cancel_signal = 15,
+		.cancel_signal = (facts & CANCELLED) != 0 ? SIGTERM : 0,
 	};
 
 	run.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0;
