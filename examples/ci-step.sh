@@ -16,7 +16,7 @@
 #
 # On a cancel, the runner signals the step's shell alone. So the step says exec,
 # as this script does: wdrun takes the shell's place and PID, gets the signal, and
-# passes it on to the command, which can clean up.
+# passes it on to the command, which has 9 s to clean up: the runner waits 10.
 #
 # stdout is what the command printed; stderr has the messages. The status is the
 # command's own; 124 if it took too long, or was silent while none of its
@@ -40,6 +40,6 @@ report=${STEP_REPORT:-step.json}
 rm -f "$report"
 exec "${WDRUN:-wdrun}" --no-stdin \
 	--tee="${STEP_LOG:-step.log}" --report="$report" \
-	--timeout="${STEP_TIMEOUT:-20m}" --kill-after=10s \
+	--timeout="${STEP_TIMEOUT:-20m}" --kill-after=9s \
 	--idle-timeout="${STEP_SILENCE:-5m}" --idle-unless-busy \
 	-- "$@"
