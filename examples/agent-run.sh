@@ -14,8 +14,8 @@
 #     AGENT          the agent (claude)
 #     AGENT_LOG      a copy of the output is appended to this file (agent.log)
 #     AGENT_REPORT   how it ended, as JSON, is in this file (agent.json)
-#     AGENT_TIMEOUT  bound on the run (30m)
-#     AGENT_SILENCE  bound on silence (10m)
+#     AGENT_TIMEOUT  limit on the run (30m)
+#     AGENT_SILENCE  limit on silence (10m)
 #     AGENT_GRACE    time to exit once the result is there (30s)
 #     WDRUN          the watchdog (wdrun)
 #

@@ -10,7 +10,7 @@
 #       with: { name: step-log, path: step.log }
 #
 # A test that leaves a server in the background holds the step's output open: the
-# runner waits for hours, until the job's own bound, and then says "cancelled".
+# runner waits for hours, until the job's own limit, and then says "cancelled".
 # With wdrun the step ends with its command, or in time, and a message names what
 # hung.
 #
@@ -24,8 +24,8 @@
 #
 # The environment can change these:
 #
-#     STEP_TIMEOUT  bound on the step (20m)
-#     STEP_SILENCE  bound on silence (5m)
+#     STEP_TIMEOUT  limit on the step (20m)
+#     STEP_SILENCE  limit on silence (5m)
 #     STEP_LOG      a copy of the output is appended to this file (step.log)
 #     STEP_REPORT   how it ended, as JSON, is in this file (step.json)
 #     WDRUN         the watchdog (wdrun)
