@@ -39,7 +39,7 @@ function __wdrun_durations
     if set -q number[1]
         printf '%s\n' $number[1]{ms\tmilliseconds,s\tseconds,m\tminutes,h\thours,d\tdays,w\tweeks}
     else
-        printf '%s\n' 1s 10s 1m 10m 1h never\t'no bound'
+        printf '%s\n' 1s 10s 1m 10m 1h never\t'no limit'
     end
 end
 

@@ -14,8 +14,8 @@
 #     AGENT          the agent (claude)
 #     AGENT_LOG      a copy of the output is appended to this file (agent.log)
 #     AGENT_REPORT   how it ended, as JSON, is in this file (agent.json)
-#     AGENT_TIMEOUT  bound on the run (30m)
-#     AGENT_SILENCE  bound on silence (10m)
+#     AGENT_TIMEOUT  limit on the run (30m)
+#     AGENT_SILENCE  limit on silence (10m)
 #     AGENT_GRACE    time to exit once the result is there (30s)
 #     WDRUN          the watchdog (wdrun)
 #
@@ -27,9 +27,10 @@
 # unless standard output is one: to that it would write escape sequences between the
 # lines of JSON. An agent that is silent is stopped, unless it computes, reads or
 # writes (--idle-unless-busy). If it prints its result and does not exit, it is
-# stopped, with status 0, or 1 where the result is an error. All that it has started is dead when this function
-# returns, also in the background, in a session of its own, or with the terminal
-# open. When the shell that called this function is killed, the agent is stopped, too.
+# stopped, with status 0, or 1 where the result is an error. All that it has
+# started is dead when this function returns, also in the background, in a session
+# of its own, or with the terminal open. When the shell that called this function
+# is killed, the agent is stopped, too.
 claude_run_with_watchdog() {
 	"${WDRUN:-wdrun}" --no-stdin --die-with-parent \
 		--tee="${AGENT_LOG:-agent.log}" \

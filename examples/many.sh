@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Runs a command for each line of stdin, many at once, each with a bound.
+# Runs a command for each line of stdin, many at once, each with a limit.
 #
 #     many.sh ./convert <files
 #
@@ -15,7 +15,7 @@
 #
 #     MANY_WITH     what runs them: xargs or parallel (xargs)
 #     MANY_JOBS     how many at once (4 for each processor)
-#     MANY_TIMEOUT  bound on each (1m)
+#     MANY_TIMEOUT  limit on each (1m)
 #     MANY_LOG      a line for each run: status, or late, and line (many.log)
 #     WDRUN         the watchdog (wdrun)
 set -uo pipefail

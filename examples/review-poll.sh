@@ -7,6 +7,7 @@
 # cron runs it, and wdrun makes sure that each round ends, whatever the review
 # hangs in, and that its lock ends with it:
 #
+#     PATH=/usr/local/bin:/usr/bin:/bin
 #     * * * * * cd /srv/review && wdrun -t 30m -c review.lock ./review-poll.sh
 #
 # The lock is a file with the PID of the script, as in many scripts. The last line

@@ -6,7 +6,7 @@
 //
 // execFile(..., { timeout: 5000 }) sends SIGTERM to the process that it has
 // started and to no other: a shell dies, and its children go on; a process that
-// ignores SIGTERM is waited for without a bound. So is, after spawn(), each process
+// ignores SIGTERM is waited for without a limit. So is, after spawn(), each process
 // that has the pipe open ("close"). With wdrun the promise resolves in time, and no
 // process is left, also where Node itself is killed.
 //

@@ -7,7 +7,7 @@ subprocess.run(..., capture_output=True, timeout=5) kills the process that it
 has started and no other: a shell dies, and its children go on. And it reads
 until every process has closed the pipe, so that a command which ended at once,
 and left a server behind, counts as timed out; communicate() after kill() waits
-without a bound. With wdrun no process is left, and only a command that took too
+without a limit. With wdrun no process is left, and only a command that took too
 long has timed out.
 
 When this program is killed, also by SIGKILL, the command ends with it.
@@ -41,13 +41,13 @@ def run(command, timeout=None, check=False, **options):
     TimeoutExpired with what was printed."""
     # In digits, since wdrun does not accept 1e-05; and 0 would be no timeout.
     endless = timeout in (None, float("inf"))
-    bound = "never" if endless else f"{max(timeout, 1e-9):.9f}"
+    limit = "never" if endless else f"{max(timeout, 1e-9):.9f}"
     with tempfile.TemporaryDirectory() as directory:
         report = os.path.join(directory, "report")
         watchdog = [
             os.environ.get("WDRUN", "wdrun"),
             "--die-with-parent",
-            f"--timeout={bound}",
+            f"--timeout={limit}",
             f"--report={report}",
         ]
         done = subprocess.run([*watchdog, "--", *command], **options)

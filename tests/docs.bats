@@ -99,7 +99,7 @@ take_examples() {
 	awk '/^```/ { fence = fence == "" ? $0 : ""; n++; next }
 		fence == "```sh" { print >("shown/readme-" n) }
 		fence == "" && /^    [^ #]/ && !in_item { print substr($0, 5) >("shown/readme-" ++n) }
-		/^[^ ]/ { in_item = /^- / }' "$readme"
+		/^[^ ]/ { in_item = /^- / }' <(sed -e :a -e '/\\$/{N;s/\\\n *//;ba' -e '}' "$readme")
 	section EXAMPLES | sed '/^[.#]/d' | awk -v RS= '{ print >("shown/manual-" NR) }'
 }
 
@@ -147,8 +147,8 @@ is_list() {
 
 # Prints the command of the example as cron runs it: by sh, in an almost empty environment.
 as_cron() {
-	echo "env -i HOME=. PATH='$PATH' WDRUN_TEST='$WDRUN_TEST' sh -c '"
-	sed -e 's,^[* ]*,,' -e 's,/srv/review,.,' -e 's,/run/lock/,,' "$example"
+	echo "env -i HOME=. PATH=/usr/bin:/bin WDRUN_TEST='$WDRUN_TEST' sh -c '"
+	sed -e 's,^[* ]*,,' -e 's,/srv/review,.,' -e 's,/usr/local/bin,bin,' "$example"
 	echo "'"
 }
 
@@ -174,8 +174,8 @@ fill_directory() {
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
 	for name in review.sh backup convert poll.sh review-poll.sh start-server server-test \
-		bin/{rsync,server,tmux}; do stand_in "$name"; done
-	stand_in job 'exit "${JOB_STATUS:-0}"'
+		bin/{rsync,tmux}; do stand_in "$name"; done
+	for name in job bin/server; do stand_in "$name" 'echo listening on 80' 'exit "${JOB_STATUS:-0}"'; done
 	stand_in deploy 'sleep 1000 &' 'echo deployed'
 	stand_in build.sh 'echo BUILD SUCCESSFUL'
 	stand_in nightly.sh 'sleep 1000'
