@@ -51,8 +51,7 @@ beside_hung_fs() {
 
 # seized [FILE [SECONDS]]: a debugger holds the supervisor, as "seize" has it.
 seized() {
-	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
+	need_strace
 	seize "$supervisor" "$@" >seized 2>&1 3>&- &
 	await_ready seized
 }

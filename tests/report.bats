@@ -145,13 +145,12 @@ refused() {
 # bats test_tags=slow
 @test "if rename(2) may not replace another user's file, --report=FILE is refused before anything is run" {
 	need_other_user
-	cp "$WDRUN" wdrun
-	chmod 755 . .. ../.. wdrun
+	give_to_all
 	mkdir -m 1777 sticky
 	mkdir -m 777 open
 	echo old | tee sticky/report open/report
 	chmod 644 ./*/report
-	as=(setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun)
+	as=("${as_nobody[@]}" ./wdrun)
 	gives 125 complete "${as[@]}" --report=sticky/report touch sticky/ran
 	has_message --report sticky/report
 	[ ! -e sticky/ran ]

@@ -174,8 +174,7 @@ told() {
 sent() {
 	start timeout "${@:3}"
 	await_ready
-	kill "-$1" "$started"
-	gives "$2" finish
+	ended_by "$1" "$2"
 	[ "$1" = KILL ] || [ -z "$stderr" ]
 	wait_until is_dead "$ready"
 }
