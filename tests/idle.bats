@@ -45,7 +45,6 @@ waits_for_the_reader() {
 	touch go
 	finish
 	says_ready out || return 0 # it was stopped before it had written that
-
 	[ "$status" -eq 124 ]
 	has_passed "$1"
 	cmp -n 20000 out sent

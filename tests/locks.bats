@@ -202,7 +202,7 @@ is_taken() {
 	[ ! -e lock ]
 }
 
-# is_locked: a flock(1) waits for the file (proc_locks(5)).
+# A flock(1) waits for the file (proc_locks(5)).
 is_waited_for() {
 	grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
 }

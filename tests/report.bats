@@ -150,12 +150,11 @@ refused() {
 	mkdir -m 777 open
 	echo old | tee sticky/report open/report
 	chmod 644 ./*/report
-	as=("${as_nobody[@]}" ./wdrun)
-	gives 125 complete "${as[@]}" --report=sticky/report touch sticky/ran
+	gives 125 complete "${as_nobody[@]}" ./wdrun --report=sticky/report touch sticky/ran
 	has_message --report sticky/report
 	[ ! -e sticky/ran ]
 	[ "$(<sticky/report)" = old ]
-	gives 0 complete "${as[@]}" --report=open/report true
+	gives 0 complete "${as_nobody[@]}" ./wdrun --report=open/report true
 	says '.status == 0' open/report
 	gives 0 complete "$WDRUN" --report=sticky/report true # root may
 	says '.status == 0' sticky/report

@@ -63,8 +63,7 @@ has_taken_all() {
 	for nest in 'timeout 900 WDRUN' 'WDRUN -k 60' 'WDRUN timeout 900 WDRUN' \
 		'WDRUN WDRUN WDRUN WDRUN'; do
 		read -ra words <<<"${nest//WDRUN/$WDRUN}"
-		start setsid sh -c 'echo "$$" >leader; exec "$@"' - "${words[@]}" sigcount
-		await_ready
+		start_run setsid sh -c 'echo "$$" >leader; exec "$@"' - "${words[@]}" sigcount
 		group=$(<leader)
 		kill -INT -- "-$group" "$group" # at once
 		wait_until has_lines 1 'got 2'
