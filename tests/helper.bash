@@ -75,7 +75,6 @@ common_teardown() {
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return
 	# bats would print a failed teardown as "not ok … # skip".
 	if [ -n "${BATS_TEST_SKIPPED-}" ] && end_leftovers; then return; fi
-
 	echo "this test has left:"
 	show_processes
 	end_leftovers || echo "and they cannot be ended"
@@ -337,6 +336,13 @@ sleep_on() {
 	before=$(grep ctxt_switches "${files[@]/%//status}")
 	pause "$1"
 	[ "$(grep ctxt_switches "${files[@]/%//status}")" = "$before" ]
+}
+
+# seized PID [FILE [SECONDS]]: a debugger, $!, holds this process, as "seize" has it.
+seized() {
+	need_strace
+	seize "$@" >seized 2>&1 3>&- &
+	await_ready seized
 }
 
 # first_child PID: sets child to the oldest child of PID, and children to how many
