@@ -101,7 +101,7 @@ flags() {
 	mkfifo checked
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
-		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' \
+		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
 		'TERM front sleep 1000 & wdrun sh prompt; kill $!'; do
 		read -r signal watcher line <<<"$row"
 		# A script without job control changes no modes itself.
