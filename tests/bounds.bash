@@ -3,9 +3,7 @@
 # wdrun_directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
 wdrun_directly() {
-	status=0
-	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
-	take_output
+	directly "$WDRUN" "$@"
 }
 
 # has_lines NUMBER REGEX [FILE]: so many lines of FILE (out) are that.

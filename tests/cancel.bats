@@ -114,8 +114,7 @@ is_cancelled() {
 	wait_until nobody_is_left
 	is_off_the_record
 
-	sleep 1000 3>&- &
-	living=$!
+	live
 	for mode in --cancel=job --reap; do
 		forge name=job watcher="$living $(($(start_of "$living") - 1))"
 		is_listed job orphaned

@@ -136,31 +136,21 @@ escape=(escape fork setsid stubborn)
 	done
 }
 
-# give_to_all PROGRAM: copies it and wdrun to where another user can reach and execute them.
-give_to_all() {
-	cp "$WDRUN" wdrun
-	cp "$PROGRAMS/$1" .
-	WDRUN=$PWD/wdrun
-	chmod 777 .
-	chmod 755 .. ../..
-}
-
 # bats test_tags=slow
 @test "if /proc hides processes, a daemon that is not dumpable dies all the same, and so does a setuid command" {
 	need_mounts
 	need_other_user
 	give_to_all escape
-	as_nobody=(unshare --mount sh -c 'mount --make-rprivate / &&
-		mount -t proc -o hidepid=2 proc /proc &&
-		exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
-		- "$WDRUN" -k 100ms)
-	gives 3 complete "${as_nobody[@]}" --idle-after-exit=300ms \
+	hidden=(unshare --mount sh -c 'mount --make-rprivate / &&
+		mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+		- "${as_nobody[@]}" "$WDRUN" -k 100ms)
+	gives 3 complete "${hidden[@]}" --idle-after-exit=300ms \
 		./escape -x 3 fork setsid fork undumpable
 	says_ready out
 	is_dead "$ready"
 
 	chmod u+s escape
-	gives 124 complete_late "${as_nobody[@]}" -t LIMIT ./escape
+	gives 124 complete_late "${hidden[@]}" -t LIMIT ./escape
 	is_dead "$ready"
 	nobody_is_left
 }
@@ -186,7 +176,6 @@ give_to_all() {
 	need_other_user
 	give_to_all escape
 	chmod u+s escape
-	as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 	directly "${as_nobody[@]}" ./escape -x 0 root-user
 	says_ready out || skip "no setuid on this file system"
 	end_leftovers
@@ -225,7 +214,6 @@ give_to_all() {
 # is not dying, and then leaves it all processors.
 # bats test_tags=slow
 @test "wdrun waits for a process that is slow to die because it gets no processor" {
-	need python3
 	start_run "$WDRUN" -f -k 100ms python3 -c '
 import mmap, os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -259,7 +247,7 @@ os.sched_setaffinity(int(sys.argv[1]), processors)' "$target" >hog 2>&1 3>&- &
 	need_other_user
 	[ -e /proc/self/autogroup ] || skip "this kernel has no autogroup (CONFIG_SCHED_AUTOGROUP)"
 	give_to_all sigcount
-	start_run setpriv --reuid 65534 --regid 65534 --clear-groups nice -n 7 sh -c 'echo 0 >/proc/self/autogroup 2>/dev/null; exec "$0" ./sigcount' "$WDRUN"
+	start_run "${as_nobody[@]}" nice -n 7 sh -c 'echo 0 >/proc/self/autogroup 2>/dev/null; exec "$0" ./sigcount' "$WDRUN"
 	wait_until grep -q " nice $(nice -n 7 nice)$" "/proc/$target/autogroup"
 	ended_by TERM 7
 }

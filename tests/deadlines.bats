@@ -49,20 +49,12 @@ beside_hung_fs() {
 	[ "$output" = $'status 7\nover' ]
 }
 
-# seized [FILE [SECONDS]]: a debugger holds the supervisor, as "seize" has it.
-seized() {
-	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
-	seize "$supervisor" "$@" >seized 2>&1 3>&- &
-	await_ready seized
-}
-
 @test "if the supervisor hangs while it reads the tree, the front sends the first signal once, and later SIGKILL" {
 	for command in sigcount "escape fork setsid stubborn"; do
 		read -ra words <<<"$command"
 		underway -t 5 -k 2 "${words[@]}"
 		said="ready $ready"
-		seized /wchan
+		seized "$supervisor" /wchan
 		gives 124 finish
 		[[ $command != sigcount || $output == "$said"$'\ngot 15' ]]
 		has_message 'timed out' SIGTERM
@@ -72,9 +64,19 @@ seized() {
 	done
 }
 
+@test "if the supervisor hangs while it looks at survivors, the front sends them the first signal, too" {
+	underway --idle-after-exit=0 -k 60 sh -c 'setsid sigcount &
+		until [ -e go ]; do sleep 0.02; done; exit 3'
+	seized "$supervisor" /wchan
+	touch go
+	wait_until has_lines 1 'got 15'
+	kill "$!" # the debugger
+	gives 3 finish
+}
+
 @test "if the supervisor hangs while it reads the tree, and then goes on, the stop still has its whole grace period" {
 	underway -t 3 -k 6 escape fork setsid stubborn
-	seized /wchan 4
+	seized "$supervisor" /wchan 4
 	gives 124 finish
 	has_message 'killing 1 process:' # 6 s after the look
 	no has_message "$supervisor"
@@ -96,7 +98,7 @@ seized() {
 @test "a supervisor that a debugger has stopped is killed at its deadline, together with the tree" {
 	PATIENCE=80
 	underway --lock=lock -k 0 escape fork setsid stubborn
-	seized
+	seized "$supervisor"
 	says_ready out
 
 	ended_by TERM 137

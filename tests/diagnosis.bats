@@ -87,7 +87,6 @@ say() {
 @test "a stop tells if a process waits for a child, a signal, a time, a lock or events, computes, or is stopped" {
 	# Of threads one that computes, else the most telling wait is told; of an event
 	# loop what it waits for, not its own plumbing.
-	need python3
 	mkfifo keys
 	exec 8<>keys
 	cat >sigwait <<-'END'
@@ -127,7 +126,6 @@ say() {
 
 # bats test_tags=slow
 @test "of several threads, a stop shows one that waits for another process, and counts those with the same wait" {
-	need python3
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 3 threads | exec block watch
@@ -139,7 +137,6 @@ say() {
 
 # bats test_tags=slow
 @test "a stop names the peer, message queue, pipe, pidfd, socket or child that a process waits for" {
-	need python3
 	shown <<-'END'
 		PID *: reading fd * (TCP 127.0.0.1:*, established, with [1-9]*) | exec block peer
 		PID *: reading fd * (FIFO HERE/answers from [1-9]*) | exec block fifo
@@ -167,7 +164,6 @@ say() {
 	has_message ": reading fd 0 $words"
 	kill "$other"
 	exec 7<&-
-	need python3
 	python3 -c 'import os, socket, subprocess
 ours, theirs = socket.socketpair()
 subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
@@ -192,14 +188,12 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 @test "a stop names the holder of a lock, even if it is another user's process, or has inherited it in a container" {
 	need_other_user
 	need_unshare --pid --fork --mount-proc
-	chmod 755 . .. ../..
-	cp "$WDRUN" .
+	give_to_all
 	: >lock
 	flock -F lock sleep 1000 3>&- &
 	holder=$!
 	wait_until no flock -n lock true
-	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
-		./wdrun -t 300ms flock lock true
+	complete "${as_nobody[@]}" ./wdrun -t 300ms flock lock true
 	has_message 'waiting for a lock on fd ' "/lock), held by $holder sleep 1000"
 	kill "$holder"
 	wait "$holder" || true
@@ -209,7 +203,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 
 # bats test_tags=slow
 @test "a stop tells memory of 100 MiB or more; the report tells that of each process" {
-	need python3
 	gives 0 complete "$WDRUN" --report=report -u ready --until-grace=1s "${stop[@]}" block large
 	[ "$(grep -cE '\[S [^,]*(, cpu [^,]*)?, 1[5-9][0-9] MiB\]: waiting for a signal' err)" -eq 1 ]
 	[ "$(grep -oE '"rss_kb":1[5-9][0-9]{4},' report | wc -l)" -eq 1 ]
@@ -218,7 +211,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 
 # bats test_tags=slow
 @test "a process with 20,000 descriptors leaves enough time to describe the others" {
-	need python3
 	complete_late "$WDRUN" -i LIMIT "${stop[@]}" block descriptors
 	[ "$(grep -cE 'block descriptors \[S [0-9]+s' err)" -eq 2 ]
 	grep -E 'block descriptors \[S .*: reading fd ' err
@@ -251,11 +243,8 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 # bats test_tags=slow
 @test "what wdrun may not read of a process is left out, not guessed" {
 	need_other_user
-	chmod 777 .
-	chmod 755 .. ../..
-	cp "$PROGRAMS/block" "$WDRUN" . # their directories may be below /root
-	gives 124 complete_late setpriv --reuid=65534 --regid=65534 --clear-groups \
-		./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'
+	give_to_all block
+	gives 124 complete_late "${as_nobody[@]}" ./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'
 	# The writer may be the process that may not be read.
 	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[[RS]\ [0-9]+s[^]]*\]$'\n' ]]
 	[[ $stderr =~ \ tee\ /dev/stderr\ \[S\ [^$'\n']*\]:\ reading\ fd\ 0\ \(pipe\)$'\n' ]]
@@ -325,8 +314,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 
 # bats test_tags=slow
 @test "the supervisor, an ancestor of the tree, is the process that reads /proc for a diagnosis" {
-	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
+	need_strace
 	complete_late strace -f -qq -e trace=openat -o trace "$WDRUN" -t LIMIT \
 		sh -c 'echo "ready $PPID"; sleep 1000; :'
 	[ "$(sed -n 's/^\([0-9]*\) .*syscall".*/\1/p' trace | sort -u)" = "$ready" ]
@@ -446,12 +434,11 @@ explain() {
 # bats test_tags=slow
 @test "--explain of another user's process shows what can be read, and that root sees more" {
 	need_other_user
-	chmod 755 .. ../..
-	cp "$WDRUN" .
+	give_to_all
 	sleep 1000 3>&- &
 	process=$!
 	wait_until grep -qs nanosleep "/proc/$process/wchan"
-	directly setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun --explain="$process"
+	directly "${as_nobody[@]}" ./wdrun --explain="$process"
 	[ "$status" -eq 0 ]
 	[[ $output =~ ^\ \ "$process sleep 1000 [S "[0-9]+"s]"$ ]]
 	has_message 'root sees more'

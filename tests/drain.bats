@@ -204,6 +204,19 @@ tells_lost() {
 	wait_until nobody_is_left
 }
 
+@test "--survivors=leave: if no process can stay behind, what the command wrote is delivered before the end" {
+	need_strace
+	writing 20000 'sleep 1000 & echo "$PPID" >supervisor; exit 7'
+	start "${reader[@]}" -w go strace -qq -o trace -e inject=clone:error=EAGAIN:when=2 \
+		"$WDRUN" -i 60 --survivors=leave sh -c "$script"
+	wait_until test -s supervisor
+	wait_until is_gone "$(<supervisor)"
+	touch go
+	gives 7 finish
+	cmp sent seen
+	end_leftovers
+}
+
 @test "after SIGKILL of the supervisor, output that was written is delivered" {
 	writing 6000 'exec sleep 1000'
 	for option in -i60 --pty; do

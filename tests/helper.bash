@@ -75,7 +75,6 @@ common_teardown() {
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return
 	# bats would print a failed teardown as "not ok … # skip".
 	if [ -n "${BATS_TEST_SKIPPED-}" ] && end_leftovers; then return; fi
-
 	echo "this test has left:"
 	show_processes
 	end_leftovers || echo "and they cannot be ended"
@@ -330,12 +329,20 @@ lingers() {
 	first_child "$supervisor" && [ "$child" = "$ready" ]
 }
 
-# sleep_on PID...: for a second, none of these gives up the CPU, or loses it.
+# sleep_on SECONDS PID...: for so long, none of these gives up the CPU, or loses it.
 sleep_on() {
 	local before files=("${@/#//proc/}")
+	unset 'files[0]'
 	before=$(grep ctxt_switches "${files[@]/%//status}")
-	pause 1.1
+	pause "$1"
 	[ "$(grep ctxt_switches "${files[@]/%//status}")" = "$before" ]
+}
+
+# seized PID [FILE [SECONDS]]: a debugger, $!, holds this process, as "seize" has it.
+seized() {
+	need_strace
+	seize "$@" >seized 2>&1 3>&- &
+	await_ready seized
 }
 
 # first_child PID: sets child to the oldest child of PID, and children to how many
@@ -419,6 +426,12 @@ need() {
 	done
 }
 
+# Skips the test where strace(1) may not trace what a program forks.
+need_strace() {
+	need strace
+	strace -qq -f -e trace=none true || skip "strace may not trace"
+}
+
 # tests/run has tried to open one. A chroot may have no /dev/pts.
 need_pty() {
 	[ -z "${WDRUN_NO_PTY-}" ] ||
@@ -438,9 +451,20 @@ need_mounts() {
 	need_unshare --mount
 }
 
+# Words before a command that another user runs.
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
 # Skips the test where it cannot run a command as another user.
 need_other_user() {
 	need setpriv
-	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null ||
-		skip "cannot become another user"
+	"${as_nobody[@]}" true 2>/dev/null || skip "cannot become another user"
+}
+
+# give_to_all [PROGRAM]: copies it and wdrun to where another user can reach and execute
+# them.
+give_to_all() {
+	cp "$WDRUN" "${@/#/$PROGRAMS/}" .
+	WDRUN=$PWD/wdrun
+	chmod 777 .
+	chmod 755 .. ../..
 }

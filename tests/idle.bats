@@ -45,7 +45,6 @@ waits_for_the_reader() {
 	touch go
 	finish
 	says_ready out || return 0 # it was stopped before it had written that
-
 	[ "$status" -eq 124 ]
 	has_passed "$1"
 	cmp -n 20000 out sent
@@ -99,9 +98,8 @@ works_on() {
 	done
 
 	# Beside busy sessions, such a one waits for the processor at each tick.
-	start "$WDRUN" taskset -c 0 bash -c 'for i in {1..4}; do setsid escape busy & done
+	underway taskset -c 0 bash -c 'for i in {1..4}; do setsid escape busy & done
 		echo "ready $$"; wait'
-	await_ready
 	gives 124 wdrun_directly -t 20 -i 300ms --idle-unless-busy taskset -c 0 bash -c '
 		until read -rt 0.01 <>never; do :; done'
 	has_message 'no output for 300ms'
@@ -111,6 +109,6 @@ works_on() {
 # bats test_tags=slow
 @test "neither watcher wakes up before a time limit is over, even with all time limits given" {
 	underway -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy escape
-	wait_until sleep_on "$front" "$supervisor"
+	wait_until sleep_on 1.1 "$front" "$supervisor"
 	ended_by TERM 143
 }

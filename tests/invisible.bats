@@ -13,7 +13,6 @@ same_state() {
 	local but=$1 option=$2 launcher=(env --default-signal "${@:3}")
 	"${launcher[@]}" state without 3>&-
 	"${launcher[@]}" "$WDRUN" "$option" state with 3>&-
-
 	[ "$(grep -c '^environment: WDRUN_ID=.' with)" -eq 1 ]
 	sed -i "/^environment: WDRUN_ID=/d; /^$but/d" without with
 	[ "$(wc -l <without)" -gt 20 ]

@@ -52,6 +52,26 @@ load bounds
 	usable
 }
 
+@test "Ctrl-Z does not stop the rest of the job if the command dies before wdrun has stopped, too" {
+	at_prompt
+	echo '(trap "" TSTP; sleep 1000) & echo "ready $$" >ready; wait' >script
+	noted ready 'wdrun --pty --idle-after-exit=0 sh script | sigcount >counted'
+	wait_until has_keys
+	seized "$front" . # where it looks whether the command's whole group has stopped
+	press C-z
+	wait_until grep -q held seized
+	kill -KILL "$target"
+	wait_until is_dead "$supervisor"
+	kill "$!" # the debugger
+	wait_until is_gone "$front"
+	await_ready counted
+	kill -PWR "$ready" # it is handled after SIGTSTP
+	wait_until has_lines 1 'got 30' counted
+	has_lines 0 'got 20' counted
+	kill "$ready"
+	usable
+}
+
 @test "kill %1 ends a job that is stopped" {
 	at_prompt
 	run_in '' 'wdrun -k 300ms sh -c "escape -x 0 fork setsid stubborn >child; exec escape"'

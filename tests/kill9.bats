@@ -65,8 +65,7 @@ stopped() {
 	start bash -c 'sleep 1000 & echo $! >pid
 		exec "$WDRUN" sigcount'
 	await_ready
-	kill -KILL "$started"
-	gives 137 finish
+	ended_by KILL 137
 	wait_until is_dead "$ready"
 	is_alive "$(<pid)"
 	kill -KILL "$(<pid)"
@@ -116,7 +115,6 @@ kill_its_supervisor() {
 }
 
 @test "after SIGKILL of the supervisor the tree dies, even if wdrun had a dead child before" {
-	need python3
 	start python3 -c 'import os, sys
 child = os.fork() or os._exit(0)
 os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
@@ -157,7 +155,6 @@ goes_on_without_caller() {
 	ended_by KILL 137
 	goes_on_without_caller
 
-	need python3
 	start_run python3 -c 'import os, subprocess, sys, threading
 thread = threading.Thread(target=subprocess.Popen, args=(sys.argv[1:],))
 thread.start()
@@ -170,8 +167,7 @@ os.wait()' "$WDRUN" --die-with-parent sigcount
 }
 
 @test "with --die-with-parent, the death of the caller while wdrun starts ends the run" {
-	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
+	need_strace
 	gives 143 wdrun_directly strace -qq -o trace -e inject=pidfd_open:error=ESRCH:when=1 \
 		"$WDRUN" --die-with-parent sleep 1000
 	has_message 'the caller is dead'

@@ -202,7 +202,7 @@ is_taken() {
 	[ ! -e lock ]
 }
 
-# is_locked: a flock(1) waits for the file (proc_locks(5)).
+# A flock(1) waits for the file (proc_locks(5)).
 is_waited_for() {
 	grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
 }
@@ -268,8 +268,7 @@ is_waited_for() {
 
 	# A file that cannot be written, as on a full disk, or locked.
 	gives 125 complete bash -c 'ulimit -f 0; exec "$WDRUN" -l lock touch ran'
-	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
+	need_strace
 	gives 125 directly strace -qq -o trace -e inject=flock:error=ENOLCK \
 		"$WDRUN" -l lock touch ran
 	is_none ran
@@ -281,10 +280,8 @@ is_waited_for() {
 # bats test_tags=slow
 @test "with any umask, other runs of this user see the lock and the record" {
 	need_other_user
-	cp "$WDRUN" wdrun
-	chmod 755 ../.. .. wdrun
-	chmod 777 .
-	as=(setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun --registry=runs)
+	give_to_all
+	as=("${as_nobody[@]}" ./wdrun --registry=runs)
 	umask 777
 	start "${as[@]}" --lock=lock sh -c 'umask; exec act any ready live'
 	await_ready
@@ -313,19 +310,11 @@ is_waited_for() {
 
 # --- runs that wait, and kill -9 ---------------------------------------------
 
-# sleeps_on: the run that waits has not given up the CPU or lost it for a while.
-sleeps_on() {
-	local before
-	before=$(grep ctxt "/proc/$started/status")
-	pause 0.6
-	[ "$(grep ctxt "/proc/$started/status")" = "$before" ]
-}
-
 @test "a run that waits sleeps, holds no lock, and gets its locks when a run, flock(1) or a script frees them" {
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
-		[ "$holds" != hold_lock ] || wait_until sleeps_on
+		[ "$holds" != hold_lock ] || wait_until sleep_on 0.6 "$started"
 
 		# For the moment in which that run looks whether all locks are
 		# free, a lock may be held.
@@ -385,8 +374,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 		"$WDRUN" -q -l z true || : $((refused += 1))
 	done
 	((refused < 8))
-	kill "$started"
-	gives 143 finish
+	ended_by TERM 143
 	release
 }
 
@@ -401,8 +389,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 			read -ra words <<<"$row"
 			start env "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
 			wait_until is_waiting "$started"
-			kill -s "${words[0]}" "$started"
-			gives $((128 + $(kill -l "${words[0]}"))) finish
+			ended_by "${words[0]}" $((128 + $(kill -l "${words[0]}")))
 			[ "$(echo *)" = "${before[*]}" ]
 		done
 		has_text lock "$holder"

@@ -10,7 +10,7 @@ load bounds
 deaf_daemon=(escape fork setsid stubborn)
 
 @test "a signal that stops the target before it executes the command does not hold up the run" {
-	need strace
+	need_strace
 	is_front() { first_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ]; }
 	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=1000000 \
 		"$WDRUN" -t 500ms -k 100ms sleep 1000

@@ -29,8 +29,7 @@ by_completion() {
 }
 
 by_signal() { # SIGNAL COMMAND...
-	start "$WDRUN" -k 300ms --idle-after-exit=0 -- "${@:2}"
-	await_ready
+	underway -k 300ms --idle-after-exit=0 -- "${@:2}"
 	ended_by "$1" $((128 + $(kill -l "$1")))
 	nobody_is_left
 }
@@ -78,8 +77,7 @@ traced() {
 
 # bats test_tags=slow
 @test "after a cancel, or SIGKILL of the front, the command gets its signal before anything is read; no sample forks" {
-	need strace
-	strace -qq -f -e trace=none true || skip "strace may not trace"
+	need_strace
 	for signal in TERM KILL; do
 		traced -k 100ms escape
 		kill -s "$signal" "$front"
@@ -175,8 +173,7 @@ reaches() {
 		true'
 	for last in 'exec sigcount' 'trap : TERM; setsid sigcount; true'; do
 		links=8
-		start "$WDRUN" -k never bash -c "$link"
-		await_ready
+		underway -k never bash -c "$link"
 		ended_by TERM 143
 		has_lines 1 'got 15'
 		nobody_is_left
@@ -188,14 +185,13 @@ reaches() {
 		(sigcount >left & await_file left)
 		until grep -q "got 15" left; do pause 0.02; done
 		echo in order'
-	start "$WDRUN" -k never bash -c 'setsid sigcount >outside &
+	underway -k never bash -c 'setsid sigcount >outside &
 		trap "until grep -q got outside; do pause 0.02; done
 			pause 0.05 # starts are counted in ticks of 10 ms
 			bash -c \"\$clean_up\" && exit 5" TERM
 		await_file outside
 		echo "ready $$"
 		while :; do pause 0.01; done'
-	await_ready
 	ended_by TERM 5
 	[[ $output == *"in order" ]]
 	nobody_is_left

@@ -293,6 +293,19 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	cmp copy out
 }
 
+@test "the copy in a FIFO with a slow reader is whole when the reader of the output goes away" {
+	mkfifo fifo
+	exec 7<>fifo 8<fifo 7>&-
+	seq 30000 >sent # more than a FIFO holds
+	start sip -e "$WDRUN" -t 200 --tee=fifo sh -c 'echo "ready $$" >said
+		dd if=sent bs=1M status=none; while sleep 0.02; do echo more; done'
+	await_ready said
+	wait_until is_dead "$ready" # of SIGPIPE
+	cat <&8 >copied
+	gives 141 finish
+	cmp -n "$(stat -c %s sent)" sent copied
+}
+
 @test "a stream that goes to the file of --tee already is not copied a second time" {
 	script='echo one; echo two >&2'
 	ln -s log link

@@ -160,8 +160,8 @@ reap_keeps() {
 
 @test "--reap leaves a process of another user alone, and keeps its run on record" {
 	need_other_user
-	orphan --name=a -- bash -c 'setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
-		echo "$!" >other; escape fork setsid; wait'
+	orphan --name=a -- bash -c '"$@" sleep 1000 &
+		echo "$!" >other; escape fork setsid; wait' - "${as_nobody[@]}"
 	wait_until is_asleep "$(<other)"
 	reap_keeps "$(<other)"
 	is_dead "$ready"
@@ -210,21 +210,16 @@ reap_keeps() {
 # bats test_tags=slow
 @test "--reap names a process that may be the run's, and whose environment cannot be read" {
 	need_other_user
-	chmod 755 . .. ../..
+	give_to_all
 	chown 65534 "$WDRUN_REGISTRY"
-	cp "$WDRUN" wdrun
 	cp "$(command -v sleep)" agent
 	chmod 711 agent # who may not read a program may not look into its process
-	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-	start "${as[@]}" ./wdrun --name=a sh -c 'setsid ./agent 1000 & exec act any ready live'
-	await_ready
-	front=$started
+	start_run "${as_nobody[@]}" ./wdrun --name=a sh -c 'setsid ./agent 1000 & exec act any ready live'
 	find_id
-	find_watchers
 	agent=$(pgrep -x agent)
-	! "${as[@]}" cat "/proc/$agent/environ" || skip "the environment can be read"
+	! "${as_nobody[@]}" cat "/proc/$agent/environ" || skip "the environment can be read"
 	kill_watchers
-	gives 0 complete "${as[@]}" ./wdrun --reap
+	gives 0 complete "${as_nobody[@]}" ./wdrun --reap
 	has_message "$id" "$agent"
 	is_off_the_record
 	spares "$agent"

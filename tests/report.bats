@@ -145,18 +145,16 @@ refused() {
 # bats test_tags=slow
 @test "if rename(2) may not replace another user's file, --report=FILE is refused before anything is run" {
 	need_other_user
-	cp "$WDRUN" wdrun
-	chmod 755 . .. ../.. wdrun
+	give_to_all
 	mkdir -m 1777 sticky
 	mkdir -m 777 open
 	echo old | tee sticky/report open/report
 	chmod 644 ./*/report
-	as=(setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun)
-	gives 125 complete "${as[@]}" --report=sticky/report touch sticky/ran
+	gives 125 complete "${as_nobody[@]}" ./wdrun --report=sticky/report touch sticky/ran
 	has_message --report sticky/report
 	[ ! -e sticky/ran ]
 	[ "$(<sticky/report)" = old ]
-	gives 0 complete "${as[@]}" --report=open/report true
+	gives 0 complete "${as_nobody[@]}" ./wdrun --report=open/report true
 	says '.status == 0' open/report
 	gives 0 complete "$WDRUN" --report=sticky/report true # root may
 	says '.status == 0' sticky/report

@@ -51,10 +51,9 @@ has_taken_all() {
 	is_alive "$ready"
 	ended_by HUP 137
 	# One TERM to the outermost of three is no third signal.
-	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
+	underway -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
 		while :; do sleep 0.05; done'
-	await_ready
 	ended_by TERM 7
 	[[ $output == *"in order" ]]
 }
@@ -64,8 +63,7 @@ has_taken_all() {
 	for nest in 'timeout 900 WDRUN' 'WDRUN -k 60' 'WDRUN timeout 900 WDRUN' \
 		'WDRUN WDRUN WDRUN WDRUN'; do
 		read -ra words <<<"${nest//WDRUN/$WDRUN}"
-		start setsid sh -c 'echo "$$" >leader; exec "$@"' - "${words[@]}" sigcount
-		await_ready
+		start_run setsid sh -c 'echo "$$" >leader; exec "$@"' - "${words[@]}" sigcount
 		group=$(<leader)
 		kill -INT -- "-$group" "$group" # at once
 		wait_until has_lines 1 'got 2'
@@ -92,8 +90,7 @@ has_taken_all() {
 	underway -k 60 bash -c 'trap "echo int" INT; trap "echo term; exit 7" TERM
 		echo "ready $$"; while :; do read -rt 0.1 <><(:); done'
 	kill -INT "$front"
-	kill -TERM "$front"
-	gives 7 finish
+	ended_by TERM 7
 	has_lines 1 int
 	has_lines 1 term
 }
@@ -167,17 +164,14 @@ sent_by_another() {
 	finish
 	grep -q '"cancelled_by":null' report
 	need_unshare --pid --fork
-	start unshare --pid --fork env --default-signal "$WDRUN" sigcount # unshare(1) of 2020 ignores TERM
-	await_ready
-	first_child "$started"
-	kill -TERM "$child"
+	start_run unshare --pid --fork env --default-signal "$WDRUN" sigcount # unshare(1) of 2020 ignores TERM
+	kill -TERM "$front"
 	gives 7 finish
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
 }
 
 @test "a signal that was ignored when wdrun started stays ignored, as by nohup(1), and does not count" {
-	start env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
-	await_ready
+	start_run env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
 		kill -"$signal" "$started"
 	done
@@ -276,7 +270,6 @@ pending() {
 	kill -CONT "$front"
 	gives 124 finish
 	gives 124 complete "$WDRUN" -t 500ms sh -c 'kill -STOP "$$"'
-	need python3
 	# In vfork(2) it does not stop yet.
 	start_run "${as_job[@]}" "$WDRUN" --foreground block vfork
 	wait_until first_child "$target"

@@ -101,7 +101,7 @@ flags() {
 	mkfifo checked
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
-		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' \
+		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
 		'TERM front sleep 1000 & wdrun sh prompt; kill $!'; do
 		read -r signal watcher line <<<"$row"
 		# A script without job control changes no modes itself.
@@ -152,10 +152,6 @@ echo "ready $$" >noting; sleep 1000 & while :; do wait; done'
 	usable
 }
 
-is_listed() {
-	WDRUN_REGISTRY=$PWD/registry "$WDRUN" --list | grep -q "$1"
-}
-
 # bats test_tags=slow
 @test "the window's size follows a change while a run is in the background, or waits for a lock" {
 	at_prompt
@@ -174,7 +170,7 @@ is_listed() {
 	exec 9>held
 	flock 9
 	enter 'wdrun -n late --registry=registry -w 1m -l held -i 60 bash note_sizes'
-	wait_until is_listed waiting
+	wait_until eval '"$WDRUN" --list --registry=registry | grep -q waiting'
 	stty rows 38 -F "$tty"
 	exec 9>&-
 	wait_until grep -qsx '38 100' size

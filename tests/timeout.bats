@@ -172,10 +172,8 @@ told() {
 # sent SIGNAL STATUS ARG...: ours gets the signal when the command says `ready PID`,
 # ends so, and that process ends.
 sent() {
-	start timeout "${@:3}"
-	await_ready
-	kill "-$1" "$started"
-	gives "$2" finish
+	start_run timeout "${@:3}"
+	ended_by "$1" "$2"
 	[ "$1" = KILL ] || [ -z "$stderr" ]
 	wait_until is_dead "$ready"
 }
@@ -215,8 +213,7 @@ sent() {
 	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
 	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
 	# command, which dies of it, also under nohup.
-	start env --ignore-signal=1,12,15 timeout -s ALRM 100 sigcount 1
-	await_ready
+	start_run env --ignore-signal=1,12,15 timeout -s ALRM 100 sigcount 1
 	for signal in 1 12 15 RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish
 	[ "$output" = "ready $ready"$'\ngot 34' ]

@@ -75,6 +75,15 @@ def stop_once(pid):
 signal.alarm(900)  # LIFE_SECONDS of bounded.h
 if kind == 'large':
     fork_large()
+elif kind == 'secret':  # only a tracer with CAP_SYS_PTRACE can look at it
+    libc.prctl(PR_SET_DUMPABLE, 0)
+elif kind == 'descriptors':  # and a child that reads
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(min(hard, 20000) - 100)]
+    ends = os.pipe()
+    if os.fork() == 0:
+        os.read(ends[0], 1)
 print('ready', os.getpid(), flush=True)
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
     if os.fork() == 0:
@@ -113,8 +122,7 @@ elif kind == 'signal':
 elif kind == 'vfork':  # its parent is in state D until the child executes or ends
     if libc.vfork() == 0:
         idle()
-elif kind == 'secret':  # only a tracer with CAP_SYS_PTRACE can look at it
-    libc.prctl(PR_SET_DUMPABLE, 0)
+elif kind == 'secret':
     os.read(reader, 1)
 elif kind == 'futex':
     lock = threading.Lock()
@@ -224,13 +232,6 @@ elif kind == 'bytes':  # the first byte is its own, the second another process's
     while not os.path.exists('locked'):
         time.sleep(0.01)
     fcntl.lockf(record, fcntl.LOCK_EX, 1, 1)
-elif kind == 'descriptors':  # and a child that reads
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(min(hard, 20000) - 100)]
-    ends = os.pipe()
-    if os.fork() == 0:
-        os.read(ends[0], 1)
 elif kind == 'busy':  # one of two threads computes
     start_thread(compute)
     time.sleep(1000)

@@ -2,7 +2,7 @@
  * seize PID [FILE [SECONDS]]: stops the process as a debugger does, prints
  * `ready PID`, and holds the process until it ends, or for SECONDS. With FILE
  * it holds the process from its next system call on whose second argument is
- * a path that ends with FILE, as openat(2) has it.
+ * a path that ends with FILE, as openat(2) has it; then it prints `held`.
  */
 #include <stdbool.h>
 #include <sys/ptrace.h>
@@ -60,6 +60,8 @@ main(int argc, char **argv)
 			give_up("the process has ended");
 		await_stop(pid);
 	}
+	printf("held\n");
+	(void)fflush(stdout);
 	if (argc > 3) {
 		(void)sleep((unsigned)atoi(argv[3]));
 		(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
