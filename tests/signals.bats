@@ -122,6 +122,14 @@ has_taken_all() {
 	ended_by HUP 129
 }
 
+@test "a run within a run ends before the outer run kills its watchers: status, lock and report are true" {
+	underway -k 1 "$WDRUN" -k 1 --lock=lock --report=report bash -c '
+		trap "exit 3" TERM; escape stubborn >/dev/null & echo "ready $$"; wait'
+	ended_by TERM 3
+	[ ! -e lock ]
+	[ -s report ]
+}
+
 @test "a command can end its run by a terminating signal to its parent; other signals to the parent do nothing" {
 	gives 143 complete "$WDRUN" sh -c 'kill -TERM "$PPID"; exec sleep 1000'
 	underway sigcount
