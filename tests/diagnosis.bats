@@ -382,7 +382,6 @@ while True:
 explain() {
 	directly "$WDRUN" --explain="$1" "${@:2}"
 	mapfile -t lines <out
-	show_output
 }
 
 @test "--explain shows the tree of a process that runs without wdrun, and touches nothing" {
@@ -391,23 +390,19 @@ explain() {
 	process=$!
 	wait_until first_child "$process"
 	wait_until grep -qs wait_for_partner "/proc/$child/wchan"
-	explain "$process"
-	[ "$status" -eq 0 ]
+	gives 0 explain "$process"
 	[[ ${lines[0]} =~ ^\ \ "$process sh -c 'cat requests; :' [S "[0-9]+s"]: waiting for child $child"$ ]]
 	[[ ${lines[1]} =~ ^\ {4}"$child cat requests [S "[0-9]+s"]: opening a FIFO that nobody opens for writing: 'requests'"$ ]]
 	[ "${#lines[@]}" -eq 2 ]
 	[ ! -s err ]
-	explain "$process" --json
-	[ "$status" -eq 0 ]
+	gives 0 explain "$process" --json
 	[[ $output =~ ^\[\{\"pid\":"$process",\"ppid\":$$,.*,\{\"pid\":"$child",.*\"waiting_for\":\"opening\ a\ FIFO.*\}\]$ ]]
 	kill -0 "$process" "$child"
 	kill "$process" "$child"
 	wait "$process" || true
-	explain "$process"
-	[ "$status" -eq 1 ]
+	gives 1 explain "$process"
 	has_message 'no such process'
-	explain 0
-	[ "$status" -eq 1 ]
+	gives 1 explain 0
 }
 
 @test "--explain shows the command of a run on record, by its name or ID" {
@@ -415,13 +410,11 @@ explain() {
 	id=$(sed -n 's/^id //p' out)
 	cp out said
 	for run in nightly "$id"; do
-		explain "$run"
-		[ "$status" -eq 0 ]
+		gives 0 explain "$run"
 		[[ ${lines[0]} =~ ^\ \ "$ready sh -c "[^$'\n']*"waiting for child" ]]
 		[[ ${lines[1]} =~ ^\ {4}[0-9]+" sleep 1000 [S "[0-9]+s"]: sleeping"$ ]]
 	done
-	explain weekly
-	[ "$status" -eq 1 ]
+	gives 1 explain weekly
 	has_message "no run 'weekly'"
 	ended_by TERM 143
 	start "$WDRUN" --lock=l "$WDRUN" -n waiter --lock=l --lock-wait=never true
@@ -438,8 +431,7 @@ explain() {
 	sleep 1000 3>&- &
 	process=$!
 	wait_until grep -qs nanosleep "/proc/$process/wchan"
-	directly "${as_nobody[@]}" ./wdrun --explain="$process"
-	[ "$status" -eq 0 ]
+	gives 0 directly "${as_nobody[@]}" ./wdrun --explain="$process"
 	[[ $output =~ ^\ \ "$process sleep 1000 [S "[0-9]+"s]"$ ]]
 	has_message 'root sees more'
 	kill "$process"

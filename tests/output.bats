@@ -295,7 +295,8 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 
 @test "the copy in a FIFO with a slow reader is whole when the reader of the output goes away" {
 	mkfifo fifo
-	exec 7<>fifo 8<fifo 7>&-
+	exec 7<>fifo
+	exec 8<fifo 7>&-
 	seq 30000 >sent # more than a FIFO holds
 	start sip -e "$WDRUN" -t 200 --tee=fifo sh -c 'echo "ready $$" >said
 		dd if=sent bs=1M status=none; while sleep 0.02; do echo more; done'

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import signal
 import struct
 import sys
@@ -50,8 +51,13 @@ fuse = os.open('/dev/fuse', os.O_RDWR)
 options = f'fd={fuse},rootmode=40000,user_id=0,group_id=0,allow_other'
 if ctypes.CDLL(None).mount(b'hung_fs', sys.argv[1].encode(), b'fuse', 0, options.encode()):
     sys.exit('hung_fs: mount')
+# A signal just before a read(2) would be handled only after the next request.
+woken, wake = os.pipe()
+os.set_blocking(wake, False)
+signal.set_wakeup_fd(wake)
 print('ready', os.getpid(), flush=True)
 while True:
+    select.select([fuse, woken], [], [])
     with contextlib.suppress(FileNotFoundError):  # the request was interrupted meanwhile
         request = os.read(fuse, REQUEST_SIZE)
         _, opcode, unique, node = struct.unpack_from('2I2Q', request)
