@@ -48,7 +48,7 @@ tells_alone() {
 	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true
 	tells_alone "--tee: cannot write to '/dev/full': No space left *; the copy ends here" \
 		--tee=/dev/full echo text
-	run -125 sh -c './wdrun --until=x echo text 2>err >/dev/full'
+	gives 125 complete sh -c './wdrun --until=x echo text >/dev/full'
 	told "cannot write to stdout: No space left on device; the rest of it is lost"
 }
 
