@@ -19,8 +19,8 @@
  * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. Its
  *   descendants come to the front, a subreaper too, which kills them, and ends
  *   as the command did.
- * - A process in state D, which SIGKILL does not end, is waited for until 5 s
- *   without a death, or 30 s in all; it is named, and the run ends without it.
+ * - SIGKILL does not end a process in state D. After 5 s without a death, or
+ *   30 s in all, wdrun names it, and ends without it.
  */
 #include "watchdog.h"
 
@@ -49,15 +49,15 @@ static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
-#define SIGNAL_TIME (50 * MILLISECOND) /* for the first signals, with -k 0 */
+#define SIGNAL_TIME (50 * MILLISECOND) /* for first signals, also with -k 0 */
 #define WATCHER_FDS 4                  /* see detach() */
 
-/* Ends wdrun before anything is started or locked. The report has the last
+/* Ends wdrun before anything is started or locked. The report gives the last
  * message as the reason. */
 static _Noreturn void
 exit_failed(struct run *run)
 {
-	if (run->report.path != NULL) /* then there are facts, too */
+	if (run->report.path != NULL) /* opened after the facts */
 		run->facts->refusal = message_last();
 	report_write(run);
 	_exit(STATUS_FAILED);
@@ -70,7 +70,7 @@ die(struct run *run, const char *what)
 	exit_failed(run);
 }
 
-/* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
+/* Points ARGV to a copy in TEXT, since the supervisor overwrites the words. */
 static void
 copy_words(struct run *run, char *text, char *argv[])
 {
@@ -148,7 +148,7 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	/* They are not the run's. After the fork: they are marked by PID. */
+	/* Not the run's. After the fork: the supervisor must not spare them. */
 	if (run.had_children)
 		tree_spare(&(struct tree){ .target = 0 }, NULL);
 	if (!front_watch(&front))
@@ -184,7 +184,7 @@ open_parent(struct run *run, pid_t parent)
 
 	if (fd == -1 && errno != ESRCH)
 		die(run, "--die-with-parent: cannot watch the caller");
-	return getppid() == parent ? fd : -1; /* it may be another's PID */
+	return getppid() == parent ? fd : -1; /* -1: FD may be another's */
 }
 
 /* Makes what both watchers need, before the supervisor is forked. */
@@ -211,8 +211,8 @@ prepare(struct run *run)
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
 	runid_make(run->facts->id, run->facts->id_variable, run->front);
-	/* What follows may hang in a file system: signals, which are not
-	 * blocked yet, can end it. */
+	/* The next calls may hang in a file system. Signals are not blocked
+	 * yet: so one can end wdrun there. */
 	if (run->options->report != NULL &&
 	    report_open(&run->report, run->options->report) == -1)
 		_exit(STATUS_FAILED);
@@ -229,8 +229,8 @@ prepare(struct run *run)
 	run->signal_fd = signals_open();
 	if (run->signal_fd == -1)
 		die(run, "cannot open a signalfd");
-	/* bash leaves a child in "wdrun cmd > >(tee log)": see kill_tree(). The
-	 * dead are reaped. */
+	/* bash may leave us children, as in "wdrun cmd > >(tee log)", which
+	 * kill_tree() spares. The dead are reaped here. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	run->had_children = child != CHILD_NONE_LEFT;
@@ -264,8 +264,8 @@ detach(struct run *run, bool is_front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* Begins a stop: decides who is kept, and ends a pause. The first stop gives
- * the reason of which the outcome is made. */
+/* Begins a stop, or its next stage. The first gives the reason of which the
+ * outcome is made, and holds messages back from a full-screen program. */
 static void
 begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
@@ -276,7 +276,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	self->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
 		return;
-	tree_take_priority(); /* for the look, too */
+	tree_take_priority(); /* before the look, which needs it, too */
 	run->facts->reason = why;
 	if (run->shares_group
 	        ? terminal_is_changed(&run->output.terminal)
@@ -318,13 +318,13 @@ stop_tree(struct supervisor *self, enum reason why)
 
 	clocks_bound_stop(self, now);
 	/* Where no SIGKILL follows a cancel, --timeout stays, and ends a
-	 * command that ignores it. */
+	 * command that ignores the cancel. */
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
 	self->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
-	/* Beside a tree that leaves little of the processors to this process,
-	 * SIGKILL does not wait for the rest of the first signals. */
+	/* A busy tree may leave this process no processor: so SIGKILL does not
+	 * wait for the rest of the first signals. */
 	const size_t count =
 	    tree_signal(&self->tree, signal,
 	                duration_add(self->due[CLOCK_KILL], SIGNAL_TIME));
@@ -333,7 +333,7 @@ stop_tree(struct supervisor *self, enum reason why)
 	return count;
 }
 
-/* Kills the tree. Returns how many of its dead had died by SIGKILL. */
+/* Kills the tree. Returns how many died by SIGKILL. */
 static size_t
 kill_tree(struct supervisor *self)
 {
@@ -341,8 +341,8 @@ kill_tree(struct supervisor *self)
 	struct tree *const tree = &self->tree;
 
 	if (run->has_taken_over && run->had_children) {
-		/* Orphans of these children come here, too: so only what is
-		 * proven to be of the run is killed. */
+		/* Orphans of those children come here, too: so we kill only
+		 * processes that are proven to be of the run. */
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
 		tree_reap(tree);
@@ -397,7 +397,7 @@ supervise(struct supervisor *self)
 {
 	struct run *const run = self->run;
 	const int64_t started = duration_now();
-	/* Look first: of a death before PR_SET_PDEATHSIG no signal comes. */
+	/* At once: a front that died before PR_SET_PDEATHSIG sent no signal. */
 	int64_t until = started;
 
 	run->facts->output.started = started;
@@ -427,7 +427,7 @@ finish(struct supervisor *self)
 	struct run *const run = self->run;
 	siginfo_t info;
 
-	supervisor_reap(self, duration_now()); /* since the last bound */
+	supervisor_reap(self, duration_now()); /* dead since the last bound */
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
@@ -466,7 +466,7 @@ be_supervisor(struct run *run)
 		supervise(&self);
 	}
 	finish(&self);
-	/* From here on, a front that loses us only does the rest of this. */
+	/* If we die from here on, the front does only the rest of this. */
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
@@ -490,7 +490,7 @@ take_over(struct run *run)
 	self.tree.keeps_leaders = self.tree.keep != NULL;
 	self.tree.spares = run->had_children || self.tree.keeps_leaders;
 	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
-	/* All are dead, or some cannot be killed. */
+	/* Because of REASON_TREE_EMPTY or REASON_LAST_BOUND. */
 	enter(&self, decide(&self, duration_now()), duration_now());
 	finish(&self);
 }

@@ -49,7 +49,7 @@ is_same_file(int left, int right)
 static int
 open_sink(struct stream *stream, int fd)
 {
-	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* "1<>fifo" reads */
+	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* O_RDWR: "1<>fifo" */
 	struct stat file = { .st_mode = 0 };
 	struct statfs system;
 	char path[32];
@@ -140,7 +140,7 @@ open_stream(struct output *output, int fd)
 	stream->has_messages = is_same_file(fd, STDERR_FILENO);
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
-	/* A hang-up would end a command that writes nothing more. */
+	/* A pseudo-terminal that hangs up would end a silent command. */
 	stream->is_watched &= !is_pty;
 	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
@@ -164,7 +164,7 @@ open_streams(struct output *output)
 			return -1;
 	}
 	output_copy_size(output);
-	/* Else the command reads what the caller gave. */
+	/* A stdin that is no keyboard stays the caller's. */
 	if (output->terminal.is_keyboard &&
 	    terminal_is_controlling(STDIN_FILENO))
 		output->fds[STDIN_FILENO] = output->fds[STDOUT_FILENO];
@@ -223,7 +223,8 @@ output_setup(struct output *output, const struct options *options)
 		message("standard output and standard error are closed");
 		return -1;
 	}
-	/* A pager or an editor needs a terminal, although it is read. */
+	/* A pager or an editor needs a terminal, although we read its output.
+	 */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
 	                     terminal_is_controlling(STDIN_FILENO) &&

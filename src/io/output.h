@@ -10,8 +10,7 @@
 struct options;
 
 #define STREAMS_MAX 2
-/* As much as a pipe holds: a read of all that there is ends where a write has
- * ended. */
+/* A pipe holds no more: so one read takes all, up to the end of a write. */
 #define CHUNK_SIZE ((size_t)1024 * 1024)
 
 /* Where an option has to see the output, the command's stdout and stderr are
@@ -34,14 +33,14 @@ struct stream {
 	bool in_found_line; /* the line with a text of --until has not ended */
 };
 
-enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 };
+enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 
 /* What the front has carried, in memory that both watchers share. */
 struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started;       /* the target: the supervisor writes this, */
 	atomic_int is_started; /* and then this */
-	/* For the supervisor, meanwhile: */
+	/* Read by the supervisor, meanwhile: */
 	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	/* Which of the texts of --until have come, and whether output has come
@@ -49,7 +48,7 @@ struct output_facts {
 	atomic_uint found;
 	atomic_int went_on;
 	int64_t found_at; /* the first, written before FOUND */
-	/* For the report, when the front has ended: */
+	/* Read for the report, when all is drained: */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that no reader took in time */
 	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
@@ -60,7 +59,7 @@ struct output {
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
 	bool has_pty;        /* the first stream is the controlling terminal */
-	bool had_screen;     /* terminal_has_screen() of that, at its end */
+	bool had_screen;     /* of a full-screen program, when that closed */
 	int tee_fd;          /* or -1 */
 	int64_t quiet_since; /* when silence began */
 	uint64_t taken;      /* bytes that were read */
@@ -111,6 +110,6 @@ bool output_is_empty(const struct output *output);
 /* Whether nothing more can come: all streams are at their end, or closed. */
 bool output_is_over(const struct output *output);
 
-/* Counts as undelivered what is under way, and up to 2 MiB left of a stream,
- * and tells it, and what is missing in the copy. */
+/* Writes what its readers take at once, and closes the streams. Tells how many
+ * bytes, of up to 2 MiB left of a stream, are lost, and to the copy. */
 void output_finish(struct output *output);

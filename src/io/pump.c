@@ -52,8 +52,7 @@ close_stream(struct output *output, struct stream *stream)
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
  * pseudo-terminal has added, unless its modes say that the program's own bytes
- * come out. A "\r" at the end waits for the next chunk; without one, the copy
- * does not have it. */
+ * come out. A "\r" at the end waits for the next chunk, or is lost. */
 static void
 take_out_returns(struct stream *stream)
 {
@@ -106,12 +105,11 @@ read_chunk(struct output *output, struct stream *stream)
 
 /* The reader of the caller's pipe is gone. The command's next write then fails
  * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. Where
- * the caller's terminal is gone, its SIGHUP comes to the front by itself, and a
- * copy goes on. */
+ * the caller's terminal is gone, the front gets its SIGHUP; a copy goes on. */
 static void
 hang_up(struct output *output, struct stream *stream)
 {
-	/* The kernel tells the session's leader alone; others get EIO. */
+	/* The kernel signals the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
 	if (stream->is_terminal && stream->is_copied && output->tee_fd != -1) {
@@ -172,7 +170,7 @@ find_texts(struct output *output, struct stream *stream)
 	struct output_facts *const facts = output->facts;
 	char *const chunk = stream->copy.text;
 	const char *const end = chunk + stream->copy.size;
-	const char *rest = chunk; /* what is not of the text's line */
+	const char *rest = chunk; /* behind the texts, then behind their line */
 	unsigned found = facts->found;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -253,7 +251,7 @@ fill_polled(const struct output *output, struct pollfd polled[])
 		    stream->chunk.written < stream->chunk.size;
 
 		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
-		/* Without events: tells that the reader is gone. */
+		/* Without events, poll(2) tells that the reader is gone. */
 		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
 		in[1].events = has_rest ? POLLOUT : 0;
 		if (stream->copy.written < stream->copy.size)
@@ -263,7 +261,7 @@ fill_polled(const struct output *output, struct pollfd polled[])
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
 	else if (terminal->is_keyboard && !terminal->facts->is_over) {
-		/* In the background: tells only of a hang-up. */
+		/* In the background too, poll(2) tells of a hang-up. */
 		polled[AT_KEYS].fd = terminal->fd;
 		polled[AT_KEYS].events = terminal->in_foreground ? POLLIN : 0;
 	}
@@ -294,7 +292,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 
 	if (!terminal->is_keyboard)
 		return;
-	/* SIGWINCH went to the job in the foreground. */
+	/* In the background, SIGWINCH does not come; after fg, no SIGCONT. */
 	if (!terminal->in_foreground) {
 		output_copy_size(output);
 		terminal_make_raw(terminal);

@@ -101,7 +101,7 @@ may_have_set_modes(pid_t pid)
 		const int fd = fds.numbers[i];
 		char link[32] = "";
 
-		/* A filter's output is there, too. */
+		/* A filter, too, has the terminal as its output. */
 		if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
 			continue;
 		(void)snprintf(path, sizeof(path), "%d/fd/%d", pid, fd);
@@ -140,7 +140,7 @@ terminal_has_screen(int fd)
 void
 terminal_reset_screen(const struct terminal *terminal)
 {
-	/* Outside of the alternate screen, 1049l alone moves the cursor. Then:
+	/* 1049h first: 1049l alone moves the cursor of a normal screen. Then:
 	 * cursor, colours, mouse and focus, pasting, keyboard protocols. */
 	static char text[] = "\033[?1049h\033[?1049l\033[?25h\033[m"
 	                     "\033[?1000;1002;1003;1004;1005;1006;1015l"
@@ -157,8 +157,8 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	    (modes->c_lflag & ICANON) != 0 && terminal_has_screen(terminal->fd);
 	pid_t group = tcgetpgrp(terminal->fd);
 
-	/* From another session, a supervisor cannot ask. A shell with job
-	 * control takes the terminal when its job, the front, is dead. */
+	/* A supervisor, in another session, cannot ask. The shell takes the
+	 * terminal when its job, the front, is dead: so its group counts. */
 	if (group == -1)
 		group = getpgid(caller);
 	/* A living group in the foreground, a shell's, has chosen its modes. A
@@ -195,8 +195,8 @@ terminal_make_raw(struct terminal *terminal)
 	/* Other programs that write to this terminal need the output modes. */
 	if (!terminal->shows_output)
 		raw.c_oflag = facts->modes.c_oflag;
-	/* Before tcsetattr(3): the supervisor gives the terminal back if the
-	 * front is killed; and after: it may just have done that. */
+	/* Before tcsetattr(3): the supervisor ends the raw mode if the front is
+	 * killed; and again after: it may just have done that. */
 	facts->is_raw = true;
 	(void)tcsetattr(terminal->fd, TCSANOW, &raw);
 	facts->is_raw = true;

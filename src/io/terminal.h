@@ -30,14 +30,15 @@ struct terminal {
 /* Whether FD is the controlling terminal of this process. */
 bool terminal_is_controlling(int fd);
 
-/* Whether this counts as a foreground job: stdin is the controlling terminal,
- * or the job has its foreground. Notes the terminal in TERMINAL, if it can be
+/* Whether the run is a foreground job: stdin is the controlling terminal, or
+ * the job has its foreground. Notes the terminal in TERMINAL, if it can be
  * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_open_shared(struct terminal *terminal);
 
-/* Whether a full-screen program, without line editing, has the terminal FD; and
- * puts the screen back that such a one has left. */
+/* Whether a full-screen program, without line editing, has the terminal FD. */
 bool terminal_has_screen(int fd);
+
+/* Puts the screen back after such a program. */
 void terminal_reset_screen(const struct terminal *terminal);
 
 /* Whether a terminal that is shared has other modes than at the start. */
@@ -45,19 +46,18 @@ bool terminal_is_changed(const struct terminal *terminal);
 
 /* In the watcher that ends the run: puts back modes and screen after a stop of
  * a command that shared the terminal. Leaves them alone if a living group other
- * than the caller's, JOB, has the foreground; or if a process of JOB may have
- * set them that is neither below this process nor CALLER nor above that. */
+ * than the caller's, JOB, has the foreground; or if another process of JOB may
+ * have set them: not below this process, and neither CALLER nor above that. */
 void terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
  * In the front, with SIGTTIN and SIGTTOU blocked. */
 void terminal_make_raw(struct terminal *terminal);
 
-/* Makes an end of the raw mode, unless another process has chosen other modes
- * since; FOR_GOOD: of the keys, too. In front or supervisor, in any session. */
+/* Ends the raw mode, unless another process has chosen other modes since;
+ * FOR_GOOD: no more keys are read. In front or supervisor, in any session. */
 void terminal_end_raw(const struct terminal *terminal, bool for_good);
 
-/* Reads keys, if there are any, for the pseudo-terminal MASTER. The signals
- * that it makes of them for the command go to the rest of the caller's job,
- * too. */
+/* Reads keys, if there are any, for the pseudo-terminal MASTER. A key of which
+ * it makes a signal for the command also signals the caller's job. */
 void terminal_read_keys(struct terminal *terminal, int master);

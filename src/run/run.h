@@ -1,9 +1,8 @@
 #pragma once
 
-/* Whose state it is: both watchers have a struct run of their own, and share
- * the facts. What the front knows besides is in struct front, what the
- * supervisor knows in struct supervisor. A function takes that of its process
- * as SELF. */
+/* Whose state it is: each watcher has a struct run of its own, and both share
+ * the facts. The rest is in struct front or struct supervisor: a function takes
+ * that of its process as SELF. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,10 +24,10 @@
 #define FRONT_STOP_STEP 256          /* facts.stop: number * this + signal */
 #define READER_PATIENCE (2 * SECOND) /* for a reader that takes nothing */
 #define UNTIL_GRACES    10
-#define CANCELS_MAX     3 /* terminating signals: that kills, or ends the drain */
+#define CANCELS_MAX     3 /* terminating signals: then SIGKILL, or no drain */
 
 /* When a run has something to do without an event. decide.c says in which
- * states each clock counts. Of those that are due, the first is the reason. */
+ * states each clock counts. Of several that are due, the first here counts. */
 enum clock {
 	CLOCK_TIMEOUT,   /* --timeout */
 	CLOCK_UNTIL,     /* --until-grace, since TEXT and the last output */
@@ -55,10 +54,10 @@ enum phase {
 struct target {
 	pid_t pid;              /* 0: not forked yet */
 	struct outcome outcome; /* unknown until it has exited */
-	bool exited_by_itself;  /* before wdrun began to end the run */
-	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */
+	bool exited_by_itself;  /* before a cancel, or a stop */
+	unsigned ended_ms;      /* when, as in facts.counted_ms; 0: not yet */
 	bool dumped_core;
-	/* Set last, before it is reaped: then PID may be another's. */
+	/* Set before it is reaped: from then on PID may be another's. */
 	atomic_int has_exited;
 };
 
@@ -77,25 +76,26 @@ struct sender {
  * other look here. The supervisor's exit says "done"; its death says "take
  * over", or after an outcome "finish the teardown".
  *
- * fact                      written by           read by     told by
- * id, started_at            prepare()            both        (before the fork)
- * target                    target, supervisor   both        SIGCHLD: its end
- * exec_error, refusal       whoever fails        front       the end of the run
- * orders, cancels           both                 supervisor  SIGCHLD
- * hup_is_for_group          front                supervisor  with the order
- * cancelled_by, counted_ms  both                 both        with the order
- * output                    both: io/output.h    both        SIGCHLD
- * stop                      supervisor (1)       front       SIGCHLD, SIGCONT
- * undone_stop               front                supervisor  with the order
- * front_stops               front                supervisor  (asked for)
- * has_signalled             front                supervisor  (asked for)
- * phase, look.steps         supervisor           front       SIGCHLD: the phase
- * reason, signalled, killed whoever ends the run both        with PHASE_STOP
- * ended, cpu, outcome       whoever ends the run front       PHASE_END
- * tree_is_empty             target, supervisor   front       PHASE_END
- * is_released               whoever releases     front       the end of the run
- * look, messages            both                 both        (asked for)
- * (1) and the front, in the drain, when the supervisor is dead
+ * fact                         written by        read by     told by
+ * id, started_at               prepare()         both        (before the fork)
+ * target                       target, (1)       both        SIGCHLD: its end
+ * exec_error, interpreter      whoever fails     front       the end of the run
+ * refusal, is_locked_out       whoever fails     front       the end of the run
+ * orders                       both              supervisor  SIGCHLD
+ * cancels, cancelled_by        both              both        with the order
+ * counted_ms                   both              both        with the order
+ * hup_is_for_group             front             supervisor  with the order
+ * undone_stop                  front             supervisor  with the order
+ * front_stops, has_signalled   front             supervisor  (asked for)
+ * output                       both: io/output.h both        SIGCHLD
+ * stop                         supervisor (2)    front       SIGCHLD, SIGCONT
+ * phase, look, first_look      (1)               front       SIGCHLD: the phase
+ * reason, signalled, killed    (1), prepare()    both        with PHASE_STOP
+ * ended, cpu, memory, outcome  (1), front        front       PHASE_END
+ * tree_is_empty                both, target      both        PHASE_END
+ * is_released, messages        both              both        (asked for)
+ * (1) the supervisor, or a front that has taken over
+ * (2) and the front, in the drain, when the supervisor is dead
  */
 struct facts {
 	char id[RUNID_SIZE];
@@ -105,7 +105,7 @@ struct facts {
 	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
 	 * front is to stop; 0: it is to go on. */
 	atomic_uint stop;
-	atomic_uint undone_stop; /* by the SIGCONT order; 0: whichever */
+	atomic_uint undone_stop; /* STOP that the SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
 	bool tree_is_empty;      /* before the target's fork, too */
@@ -122,14 +122,14 @@ struct facts {
 	int64_t cpu;        /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
-	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
-	 * that the target's job has had, [0] the others. */
+	/* [1]: signals that the target's job has had, [0]: others; in each, 1
+	 * to 32, and 33 to 64. For order_give() and order_take(). */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;         /* terminating signals for the run */
-	atomic_int hup_is_for_group; /* the SIGHUP: the target's, as bare */
+	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
 	struct sender cancelled_by;  /* orders.c */
 	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
-	atomic_int has_signalled;    /* the front, as the look hangs */
+	atomic_int has_signalled;    /* the front, while the look hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -137,13 +137,13 @@ struct facts {
 	struct message_facts messages;
 };
 
-/* Where --report goes. */
+/* Where --report goes: to STREAM_FD; or, if that is -1, it replaces FILE. */
 struct report {
 	const char *path;      /* for messages */
 	const char *directory; /* the caller's, to be reported; or NULL */
-	int stream_fd;         /* a descriptor or FIFO to write to; or -1: */
-	int directory_fd;      /* the directory of the file to replace, */
-	const char *file;      /* and its name there */
+	int stream_fd;         /* a descriptor of the caller's, or a FIFO */
+	int directory_fd;
+	const char *file; /* in that directory */
 };
 
 /* What both watchers have of the run that they watch. */
@@ -154,13 +154,13 @@ struct run {
 	pid_t front;
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
-	bool shares_group;    /* the target, with the caller; its session too */
-	bool ignores_sigchld; /* the caller, and so the target */
+	bool shares_group;     /* the target: the caller's; its session too */
+	bool ignores_sigchld;  /* as the caller did, the target does */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	mode_t callers_umask;
 	pid_t supervisor;
-	bool had_children;   /* the front, from before wdrun's exec */
-	bool has_taken_over; /* the front, from a killed supervisor */
+	bool had_children;   /* the front has some from before wdrun's exec */
+	bool has_taken_over; /* this front ends the run of a dead supervisor */
 	int signal_fd;       /* to be polled beside other descriptors */
 	int parent_fd; /* of --die-with-parent: a pidfd; -1: none, or dead */
 	int reader_fd; /* of --die-with-reader: stdout; -1: none, or gone */
@@ -173,8 +173,7 @@ struct run {
 	struct cleanup cleanups[FILES_MAX]; /* of options->cleanups */
 };
 
-/* What the supervisor knows; or a front that has taken over, as the watcher
- * that ends the run. */
+/* What the supervisor knows, or a front that has taken over. */
 struct supervisor {
 	struct run *run;
 	enum state state;         /* watchdog.c */
@@ -183,17 +182,16 @@ struct supervisor {
 	struct tree tree;
 	bool front_is_dead;
 
-	int64_t reloaded_at; /* by a SIGHUP, which the target has had */
+	int64_t reloaded_at; /* a SIGHUP was passed on to the target */
 	int cancel_signal;   /* the last terminating signal */
 	int target_stop;     /* the signal that has stopped the target, or 0 */
-	int stop_order;      /* since the last SIGCONT (SIGTSTP stays); or 0 */
+	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
 	unsigned stops;      /* so many numbers of facts.stop were given */
-	unsigned
-	    last_of_outer_ms[65]; /* counted_ms, at an outer run's signal */
-	int64_t next_look;        /* for orphans, at the earliest */
-	int64_t heard;            /* the command, at the last look */
-	struct activity activity; /* since the last progress */
-	uint64_t relayed;         /* of output, when last looked at */
+	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
+	int64_t next_look;             /* for orphans, at the earliest */
+	int64_t heard;                 /* the command, at the last look */
+	struct activity activity;      /* since the last progress */
+	uint64_t relayed;              /* OUTPUT's, at the last sample */
 };
 
 /* How late the supervisor is, and what the front has done about it: front.c. */
@@ -210,8 +208,8 @@ struct front {
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
 	unsigned steps;
-	unsigned stop; /* as last obeyed */
-	int waits;     /* deadlines that its look has missed without a step */
+	unsigned stop;    /* as last obeyed */
+	int waits;        /* LOOK_WAITs that have passed without a step */
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	enum lateness lateness;
 	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
@@ -247,7 +245,7 @@ extern const struct reason_row reasons[REASON_COUNT];
 enum reason decide(const struct supervisor *self, int64_t now);
 int64_t next_due(const struct supervisor *self);
 
-/* Ends a pause at NOW: puts off what bounds the command by its length. */
+/* Ends a pause at NOW: puts all clocks off by its length. */
 void clocks_resume(struct supervisor *self, int64_t now);
 
 /* Sets at NOW, in a stop, when SIGKILL follows. */
@@ -265,7 +263,7 @@ struct outcome run_outcome(const struct run *run);
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
 /* Adds SIGNAL to the orders; IS_FOR_JOB: the whole job has had it, as at
- * Ctrl-C. The caller wakes the supervisor. The other takes all of a kind. */
+ * Ctrl-C. The caller wakes the supervisor. The other takes all such signals. */
 void order_give(struct facts *facts, int signal, bool is_for_job);
 uint64_t order_take(struct facts *facts, bool is_for_job);
 
@@ -273,18 +271,17 @@ uint64_t order_take(struct facts *facts, bool is_for_job);
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
 
-/* In the front: gives the order of the signal of INFO. Returns whether it is
- * one. */
+/* In the front: gives the order, if the signal of INFO is one; returns that. */
 bool order_pass_on(struct run *run, const siginfo_t *info);
 
-/* Gives the orders of the keys that have come to this process. Before each fork
- * up to that of the target, which such a key cannot have reached: later, the
- * front would take it for one that has. */
+/* Gives the orders of the keys that have come to this process. Comes before
+ * each fork up to the target's: the target has not had such a key, but the
+ * front, which would take it later, could not know that. */
 void order_take_early(struct run *run);
 
-/* In the supervisor: whether the signal of INFO, to this process, cancels the
- * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
- * watcher of an outer run any does: it begins a stop there. */
+/* In the supervisor: counts the signal of INFO, to this process, if it cancels
+ * the run; returns that. HUP, INT, QUIT and TERM are as in the front; from the
+ * watcher of an outer run any signal cancels: it begins a stop there. */
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
@@ -299,8 +296,8 @@ bool target_is_in_job(const struct run *run);
 int *front_list_locked_fds(int *fds);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
- * supervisor is dead, which is killed if it is late. Returns whether there is
- * an outcome, or it is given up; if not, its orphans are now ours. */
+ * supervisor is dead; kills it if it is late. Returns true if there is an
+ * outcome, or it is given up; false if its orphans are now ours. */
 bool front_watch(struct front *self);
 
 /* Puts terminal and screen back after a stop, prints what was held until then,
@@ -311,12 +308,12 @@ void front_tell_end(struct run *run);
  * drains the output of the dead, tells, and exits as the outcome says. */
 _Noreturn void front_end(struct front *self);
 
-/* The last step of that alone. */
+/* Its last step: ends this process as the outcome says. */
 _Noreturn void front_exit(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
-/* Whether the front is alive; and this process is not the front. */
+/* Whether this process is the child of a front that lives. */
 bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
@@ -333,18 +330,17 @@ int64_t supervisor_run_once(struct supervisor *self, int64_t until);
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct supervisor *self, int64_t now);
 
-/* Decides who is kept: at the target's end, while survivors are left, and
- * before a stop. */
+/* Decides who is kept: at the target's end, among survivors, before a stop. */
 void supervisor_mark_kept(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */
 
-/* Blocks all signals, resets SIGCHLD, and notes both for the target. Decides
- * whether that shares the caller's job, whose terminal's modes it notes. */
+/* Blocks all signals and resets SIGCHLD until the target's exec. Decides
+ * whether it shares the caller's job, and then notes its terminal's modes. */
 void target_prepare(struct run *run);
 
-/* Forks the target, which executes COMMAND. Returns 0, or -1 with errno. Of a
- * failure after that tell its status (125 to 127) and facts.exec_error. */
+/* Forks the target, which executes COMMAND. Returns 0, or -1 with errno. A
+ * later failure shows in its status (125 to 127) and in facts.exec_error. */
 int target_start(struct run *run);
 
 /* Prints why COMMAND was not executed, also in the words of timeout(1). */
@@ -352,9 +348,9 @@ void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
-/* Opens the directories of locks, and finishes runs that are orphaned. Returns
- * 0, or -1 after a message. Comes before signals are blocked: so one ends this
- * process where a file system hangs. */
+/* Opens the directories of locks, and ends runs whose watchers are dead.
+ * Returns 0, or -1 after a message. Comes before signals are blocked: so one
+ * ends this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the
@@ -379,9 +375,9 @@ void report_write(const struct run *run);
 
 /* --- tell.c --------------------------------------------------------------- */
 
-/* Looks at the tree, for LOOK_BOUND at most, where the change for the reason
- * WHY is told, or reported, with its processes. Returns how many there are, or
- * 0. The first look goes to the report, too. */
+/* If the change for the reason WHY is told, or reported, with the processes,
+ * looks at the tree, for LOOK_BOUND at most. Returns how many there are, or 0.
+ * The first look goes to the report, too. */
 size_t tell_look(struct supervisor *self, enum reason why);
 
 /* Tells, with the last look, that the run has changed from FROM for the reason
@@ -392,8 +388,8 @@ void tell_change(const struct supervisor *self, enum state from,
 /* Tells that a silent command is running, if that is due at NOW. */
 void tell_heartbeat(struct supervisor *self, int64_t now);
 
-/* Print for --verbose, or as timeout(1) does: who is kept, the members of the
- * tree; that SIGNAL is sent; how the run ended. */
+/* For --verbose, or as timeout(1): that the members of the tree are kept, that
+ * SIGNAL is sent, how the run ended. */
 void tell_kept(const struct supervisor *self);
 void tell_signal(const struct run *run, int signal);
 void tell_end(const struct run *run);

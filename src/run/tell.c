@@ -17,9 +17,8 @@ is_until(enum reason why)
 	return why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
 }
 
-/* How the change for the reason WHY is told. The caller knows of some: waiting
- * for a line of a log looks like --until-grace=0. timeout(1) tells its signals,
- * and little else. */
+/* How the change for the reason WHY is told. The caller knows of some: to wait
+ * for a line of a log is --until-grace=0. timeout(1) tells little more. */
 static enum telling
 telling_of(const struct run *run, enum reason why)
 {
