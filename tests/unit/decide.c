@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "base/duration.h"
 #include "check.h"
@@ -150,16 +151,34 @@ check_clocks(void)
 
 	CHECK(next_due(&self) == DUE, "next");
 	self.paused_at = DUE;
+	self.activity.since = self.activity.last = DUE;
 	clocks_resume(&self, NOW);
 	CHECK(self.due[CLOCK_TIMEOUT] == NOW, "a bound is put off");
+	CHECK(self.activity.since == NOW,
+	      "a pause is no time without progress");
+	CHECK(self.activity.last == NOW, "and no part of a sample");
 	clocks_resume(&self, NOW + SECOND);
 	CHECK(self.due[CLOCK_TIMEOUT] == NOW, "once");
 
 	self = supervisor_with(STATE_LINGERING, ALL_DUE | PAUSED);
 	CHECK(next_due(&self) == NEVER, "nothing ticks in a pause");
 
+	for (int depth = 0; depth <= 8; depth++) {
+		/* A quarter of the grace at most. */
+		const int64_t sooner = (depth < 5 ? depth : 5) * SECOND / 4;
+
+		self = supervisor_with(STATE_STOPPING, NOTHING);
+		options.kill_after = 5 * SECOND;
+		shared.cancelled_by.is_outer = true;
+		memset(shared.id_variable, '/', (size_t)depth);
+		clocks_bound_stop(&self, NOW);
+		CHECK(self.due[CLOCK_KILL] == NOW + 5 * SECOND - sooner,
+		      "an inner run ends before the outer one");
+	}
+
 	self = supervisor_with(STATE_STOPPING, NOTHING);
 	options.kill_after = NEVER;
+	shared.cancelled_by.is_outer = true;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NEVER, "-k never");
 	options.orphans_grace = 5 * SECOND;
