@@ -40,6 +40,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
+#include "proc/children.h"
 #include "proc/signals.h"
 #include "registry/registry.h"
 #include "run/run.h"

@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/fds.h"
 #include "base/kernel.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
-#include "proc/tree.h"
 
 /* --- PID files ------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/duration.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 

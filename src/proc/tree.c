@@ -1,17 +1,15 @@
-/* The children of a watcher, and the tree of a run: from /proc to its end. */
+/* The tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
 #include <sys/resource.h>
-#include <sys/time.h>
 
-#include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
 #include "base/kernel.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 
 #define TREE_MAX     PROCFS_LIST_MAX
@@ -21,71 +19,8 @@
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
-
-/* --- children ------------------------------------------------------------- */
-
-pid_t
-wait_peek(pid_t pid, int options, siginfo_t *info)
-{
-	info->si_pid = 0;
-	/* With WNOHANG, ECHILD is the only failure. */
-	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
-	              options | WNOHANG) == -1
-	           ? CHILD_NONE_LEFT
-	           : info->si_pid;
-}
-
-/* Whether the child PID, or ANY_CHILD, is alive. Without WEXITED, waitid(2)
- * passes over zombies: wait_consider_task(), wait_task_zombie(). */
-static bool
-is_living(pid_t pid)
-{
-	siginfo_t info;
-
-	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
-}
-
-int64_t
-wait_usage(long *memory)
-{
-	struct rusage usage;
-
-	(void)getrusage(RUSAGE_CHILDREN, &usage);
-	*memory = usage.ru_maxrss;
-	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
-	return usage.ru_utime.tv_sec * SECOND +
-	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
-}
-
-int
-pidfd_open(pid_t pid)
-{
-	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
-}
-
-pid_t
-plain_fork(void)
-{
-	/* The library's clone(2) wants a stack and a function. */
-#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
-	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-}
-
-void
-wait_or_kill(pid_t child, int64_t until)
-{
-	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
-	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
-
-	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
-	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
-	    fds_poll(&end, 1, until - duration_now(), NULL) != 1)
-		(void)kill(child, SIGKILL);
-	fds_close(end.fd);
-}
+#define INNER_BOUND  SECOND             /* for the watchers of inner runs */
+#define INNER_PAUSE  (10 * MILLISECOND)
 
 /* --- the processor -------------------------------------------------------- */
 
@@ -125,6 +60,16 @@ tree_take_priority(void)
 
 /* --- the tree ------------------------------------------------------------- */
 
+/* Whether the child PID, or ANY_CHILD, is alive. Without WEXITED, waitid(2)
+ * passes over zombies: wait_consider_task(), wait_task_zombie(). */
+static bool
+is_living(pid_t pid)
+{
+	siginfo_t info;
+
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
+}
+
 /* Pages that are not used cost nothing. There is one tree in a process. */
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
@@ -134,14 +79,16 @@ static struct procfs_list list;
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
-static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
+static uint64_t seen[PID_END / 64 + 1];     /* by tree_signal(), tree_kill() */
+static uint64_t spared[PID_END / 64 + 1];   /* children, not of the tree */
+static uint64_t watchers[PID_END / 64 + 1]; /* mark_watchers() */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
 	int signal;      /* 0: none */
 	bool is_first;   /* a signal from which a process may end in order */
 	bool is_initial; /* the first reading for that signal */
+	bool has_inner;  /* a first signal has met a run within this one */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -206,8 +153,10 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
-	    procfs_is_supervisor(pid))
+	    procfs_is_supervisor(pid)) {
+		walk.has_inner = true;
 		return;
+	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
@@ -471,6 +420,20 @@ tree_signal_again(struct tree *tree, int64_t until)
 	                       until < bound ? until : bound);
 }
 
+/* Marks the watchers of runs within this one, and their ancestors. */
+static void
+mark_watchers(struct tree *tree)
+{
+	tree_read(tree, duration_now() + WALK_BOUND);
+	for (size_t i = tree->count; i-- > 0;) {
+		if (has(watchers, listed[i].pid) ||
+		    procfs_is_supervisor(listed[i].pid)) {
+			add(watchers, listed[i].pid);
+			add(watchers, listed[i].parent);
+		}
+	}
+}
+
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
@@ -484,7 +447,13 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
-	return tree_signal_again(tree, until);
+
+	const size_t count = tree_signal_again(tree, until);
+
+	/* Now, as a supervisor may be gone before its front at the end. */
+	if (walk.has_inner)
+		mark_watchers(tree);
+	return count;
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -545,9 +514,43 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
+/* Kills what runs within this one watch over. Their watchers, and what waits
+ * for those, then end by themselves, with status, report and locks in order:
+ * they have INNER_BOUND for that. */
+static void
+end_inner_runs(struct tree *tree)
+{
+	static uint64_t inner[PID_END / 64 + 1]; /* supervisors, and below */
+	const int64_t until = duration_now() + INNER_BOUND;
+	bool is_any = walk.has_inner;
+	int dir;
+
+	while (is_any && duration_now() < until) {
+		is_any = false;
+		mark_watchers(tree);
+		for (size_t i = 0; i < tree->count; i++) {
+			struct member process = listed[i];
+			const bool is_watcher = has(watchers, process.pid);
+
+			is_any |= is_watcher;
+			if (!has(inner, process.parent) &&
+			    !procfs_is_supervisor(process.pid))
+				continue;
+			add(inner, process.pid);
+			if (!is_watcher && open_living(tree, &process, &dir)) {
+				signal_process(tree, &process, dir, SIGKILL);
+				fds_close(dir);
+			}
+		}
+		duration_sleep(INNER_PAUSE);
+	}
+}
+
 bool
 tree_kill(struct tree *tree)
 {
+	end_inner_runs(tree);
+
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;

@@ -12,10 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "proc/tree.h"
+#include "proc/children.h"
 
 #define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */

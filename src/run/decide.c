@@ -1,12 +1,10 @@
 /* The decisions: what a run does next, and with which status wdrun ends. */
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
-#define OUTER_MARGIN     (250 * MILLISECOND)
 
 #define IN(state)   (1U << (state))
 #define ALIVE       (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -198,25 +196,6 @@ clocks_resume(struct supervisor *self, int64_t now)
 	self->paused_at = NEVER;
 }
 
-/* From the first signal to SIGKILL. An outer run that stops this one kills its
- * watchers, too: so the grace of a run is over before that of the run around
- * it. */
-static int64_t
-grace_of(const struct run *run)
-{
-	const int64_t grace = run->options->kill_after;
-	const char *at = run->facts->id_variable; /* "WDRUN_ID=OUTER/INNER" */
-	int64_t sooner = 0;
-
-	if (!run->facts->cancelled_by.is_outer || grace == NEVER)
-		return grace;
-	while ((at = strchr(at, '/')) != NULL && sooner < grace / 4) {
-		sooner += OUTER_MARGIN;
-		at++;
-	}
-	return grace - (sooner < grace / 4 ? sooner : grace / 4);
-}
-
 void
 clocks_bound_stop(struct supervisor *self, int64_t now)
 {
@@ -225,7 +204,7 @@ clocks_bound_stop(struct supervisor *self, int64_t now)
 	const int64_t bound = duration_add(now, run->options->orphans_grace);
 
 	if (*kill_at == NEVER)
-		*kill_at = duration_add(now, grace_of(run));
+		*kill_at = duration_add(now, run->options->kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
 	if (run->target->has_exited && *kill_at > bound)
 		*kill_at = bound;

@@ -2,7 +2,6 @@
 #include "run/run.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "base/duration.h"
 #include "check.h"
@@ -163,22 +162,8 @@ check_clocks(void)
 	self = supervisor_with(STATE_LINGERING, ALL_DUE | PAUSED);
 	CHECK(next_due(&self) == NEVER, "nothing ticks in a pause");
 
-	for (int depth = 0; depth <= 8; depth++) {
-		/* A quarter of the grace at most. */
-		const int64_t sooner = (depth < 5 ? depth : 5) * SECOND / 4;
-
-		self = supervisor_with(STATE_STOPPING, NOTHING);
-		options.kill_after = 5 * SECOND;
-		shared.cancelled_by.is_outer = true;
-		memset(shared.id_variable, '/', (size_t)depth);
-		clocks_bound_stop(&self, NOW);
-		CHECK(self.due[CLOCK_KILL] == NOW + 5 * SECOND - sooner,
-		      "an inner run ends before the outer one");
-	}
-
 	self = supervisor_with(STATE_STOPPING, NOTHING);
 	options.kill_after = NEVER;
-	shared.cancelled_by.is_outer = true;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NEVER, "-k never");
 	options.orphans_grace = 5 * SECOND;

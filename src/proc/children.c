@@ -1,0 +1,66 @@
+/* Forks and reaps children, and waits for their end. */
+#include "proc/children.h"
+
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/kernel.h"
+
+pid_t
+wait_peek(pid_t pid, int options, siginfo_t *info)
+{
+	info->si_pid = 0;
+	/* With WNOHANG, ECHILD is the only failure. */
+	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
+	              options | WNOHANG) == -1
+	           ? CHILD_NONE_LEFT
+	           : info->si_pid;
+}
+
+int64_t
+wait_usage(long *memory)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	*memory = usage.ru_maxrss;
+	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
+	return usage.ru_utime.tv_sec * SECOND +
+	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
+}
+
+int
+pidfd_open(pid_t pid)
+{
+	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
+}
+
+pid_t
+plain_fork(void)
+{
+	/* The library's clone(2) wants a stack and a function. */
+#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
+	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
+#else
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
+void
+wait_or_kill(pid_t child, int64_t until)
+{
+	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
+	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
+
+	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
+	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
+	    fds_poll(&end, 1, until - duration_now(), NULL) != 1)
+		(void)kill(child, SIGKILL);
+	fds_close(end.fd);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#define ANY_CHILD       0
+#define CHILD_NONE_LEFT (-1) /* ECHILD */
+
+/* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
+ * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
+ * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
+pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+
+/* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
+ * the most that one of them used, in KiB: getrusage(2). */
+int64_t wait_usage(long *memory);
+
+/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
+int pidfd_open(pid_t pid);
+
+/* As _Fork(3), which not each libc has. libc does not know the child's thread
+ * ID: so the child must end by _exit(2), and call neither raise(3), abort(3)
+ * nor pthread functions. */
+pid_t plain_fork(void);
+
+/* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
+ * not reap it. Each signal has to be blocked, or end this process. */
+void wait_or_kill(pid_t child, int64_t until);
