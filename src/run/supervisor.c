@@ -100,7 +100,8 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	const int stop =
 	    run->target->has_exited ? self->stop_order : self->target_stop;
 	const bool has_terminal =
-	    run->shares_group || run->output.terminal.is_keyboard;
+	    run->output.terminal.is_keyboard ||
+	    (run->shares_group && run->output.terminal.fd != -1);
 	const bool is_alive = self->state < STATE_STOPPING;
 	const bool pauses =
 	    stop != 0 && is_alive &&
