@@ -514,42 +514,43 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills what runs within this one watch over. Their watchers, and what waits
- * for those, then end by themselves, with status, report and locks in order:
- * they have INNER_BOUND for that. */
-static void
-end_inner_runs(struct tree *tree)
+/* Kills what runs within this one watch over. Returns whether a watcher of
+ * theirs, or what waits for one, is alive. */
+static bool
+kill_watched(struct tree *tree)
 {
 	static uint64_t inner[PID_END / 64 + 1]; /* supervisors, and below */
-	const int64_t until = duration_now() + INNER_BOUND;
-	bool is_any = walk.has_inner;
-	int dir;
+	bool is_any = false;
 
-	while (is_any && duration_now() < until) {
-		is_any = false;
-		mark_watchers(tree);
-		for (size_t i = 0; i < tree->count; i++) {
-			struct member process = listed[i];
-			const bool is_watcher = has(watchers, process.pid);
+	mark_watchers(tree);
+	for (size_t i = 0; i < tree->count; i++) {
+		struct member process = listed[i];
+		int dir;
 
-			is_any |= is_watcher;
-			if (!has(inner, process.parent) &&
-			    !procfs_is_supervisor(process.pid))
-				continue;
-			add(inner, process.pid);
-			if (!is_watcher && open_living(tree, &process, &dir)) {
-				signal_process(tree, &process, dir, SIGKILL);
-				fds_close(dir);
-			}
+		is_any |= has(watchers, process.pid);
+		if (!has(inner, process.parent) &&
+		    !procfs_is_supervisor(process.pid))
+			continue;
+		add(inner, process.pid);
+		if (!has(watchers, process.pid) &&
+		    open_living(tree, &process, &dir)) {
+			signal_process(tree, &process, dir, SIGKILL);
+			fds_close(dir);
 		}
-		duration_sleep(INNER_PAUSE);
 	}
+	return is_any;
 }
 
 bool
 tree_kill(struct tree *tree)
 {
-	end_inner_runs(tree);
+	const int64_t inner_end = duration_now() + INNER_BOUND;
+
+	/* The watchers of runs within this one, and what waits for them, end
+	 * by themselves then, with status, report and locks in order. */
+	while (walk.has_inner && kill_watched(tree) &&
+	       duration_now() < inner_end)
+		duration_sleep(INNER_PAUSE);
 
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;
