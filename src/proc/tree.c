@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -79,9 +80,9 @@ static struct procfs_list list;
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];     /* by tree_signal(), tree_kill() */
-static uint64_t spared[PID_END / 64 + 1];   /* children, not of the tree */
-static uint64_t watchers[PID_END / 64 + 1]; /* mark_watchers() */
+static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
+static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
+static uint64_t *watchers; /* mark_watchers(); NULL: there are none */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -450,8 +451,11 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 
 	const size_t count = tree_signal_again(tree, until);
 
-	/* Now, as a supervisor may be gone before its front at the end. */
-	if (walk.has_inner)
+	/* Now, as a supervisor may be gone before its front at the end. Few
+	 * runs need this memory: RLIMIT_DATA. */
+	if (walk.has_inner && watchers == NULL)
+		watchers = calloc(PID_END / 64 + 1, sizeof(*watchers));
+	if (watchers != NULL)
 		mark_watchers(tree);
 	return count;
 }
@@ -514,12 +518,11 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills what runs within this one watch over. Returns whether a watcher of
- * theirs, or what waits for one, is alive. */
+/* Kills what runs within this one watch over. SEEN has their supervisors, and
+ * what is below those. Returns whether one of WATCHERS is alive. */
 static bool
 kill_watched(struct tree *tree)
 {
-	static uint64_t inner[PID_END / 64 + 1]; /* supervisors, and below */
 	bool is_any = false;
 
 	mark_watchers(tree);
@@ -528,10 +531,10 @@ kill_watched(struct tree *tree)
 		int dir;
 
 		is_any |= has(watchers, process.pid);
-		if (!has(inner, process.parent) &&
+		if (!has(seen, process.parent) &&
 		    !procfs_is_supervisor(process.pid))
 			continue;
-		add(inner, process.pid);
+		add(seen, process.pid);
 		if (!has(watchers, process.pid) &&
 		    open_living(tree, &process, &dir)) {
 			signal_process(tree, &process, dir, SIGKILL);
@@ -546,9 +549,10 @@ tree_kill(struct tree *tree)
 {
 	const int64_t inner_end = duration_now() + INNER_BOUND;
 
+	memset(seen, 0, sizeof(seen));
 	/* The watchers of runs within this one, and what waits for them, end
 	 * by themselves then, with status, report and locks in order. */
-	while (walk.has_inner && kill_watched(tree) &&
+	while (watchers != NULL && kill_watched(tree) &&
 	       duration_now() < inner_end)
 		duration_sleep(INNER_PAUSE);
 
