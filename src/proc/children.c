@@ -23,6 +23,16 @@ wait_peek(pid_t pid, int options, siginfo_t *info)
 	           : info->si_pid;
 }
 
+bool
+child_is_living(pid_t pid)
+{
+	siginfo_t info;
+
+	/* Without WEXITED, waitid(2) passes over zombies:
+	 * wait_consider_task(), wait_task_zombie(). */
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
+}
+
 int64_t
 wait_usage(long *memory)
 {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -11,6 +12,9 @@
  * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
  * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+
+/* Whether the child PID, or ANY_CHILD, is alive: no zombie. */
+bool child_is_living(pid_t pid);
 
 /* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
  * the most that one of them used, in KiB: getrusage(2). */

@@ -61,16 +61,6 @@ tree_take_priority(void)
 
 /* --- the tree ------------------------------------------------------------- */
 
-/* Whether the child PID, or ANY_CHILD, is alive. Without WEXITED, waitid(2)
- * passes over zombies: wait_consider_task(), wait_task_zombie(). */
-static bool
-is_living(pid_t pid)
-{
-	siginfo_t info;
-
-	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
-}
-
 /* Pages that are not used cost nothing. There is one tree in a process. */
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
@@ -82,14 +72,13 @@ static struct procfs_list list;
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
 static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
-static uint64_t *watchers; /* mark_watchers(); NULL: there are none */
+static uint64_t *watchers; /* mark_watchers(); NULL: no inner run was met */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
 	int signal;      /* 0: none */
 	bool is_first;   /* a signal from which a process may end in order */
 	bool is_initial; /* the first reading for that signal */
-	bool has_inner;  /* a first signal has met a run within this one */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -155,7 +144,9 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
 	    procfs_is_supervisor(pid)) {
-		walk.has_inner = true;
+		/* Few runs need this memory: RLIMIT_DATA. */
+		if (watchers == NULL)
+			watchers = calloc(PID_END / 64 + 1, sizeof(*watchers));
 		return;
 	}
 	while (list.count-- > 0) {
@@ -207,9 +198,9 @@ begin_walk(struct tree *tree, int signal)
 bool
 tree_is_empty(struct tree *tree)
 {
-	const bool target_is_dead = !is_living(tree->target);
+	const bool target_is_dead = !child_is_living(tree->target);
 
-	if (!is_living(ANY_CHILD))
+	if (!child_is_living(ANY_CHILD))
 		return true;
 	if (!tree->spares || !begin_walk(tree, 0))
 		return false;
@@ -239,7 +230,7 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	const bool is_own = is_child(tree, process);
 	struct procstat stat = { .parent = tree->self };
 
-	if (is_own && !is_living(process->pid)) {
+	if (is_own && !child_is_living(process->pid)) {
 		/* The group's signal has killed it before the reading. */
 		if (had_signal(tree, process->pid))
 			mark(process->pid);
@@ -318,22 +309,29 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 	return count;
 }
 
+/* Sends SIGNAL to PROCESS of the list, if it is still of the tree. */
+static void
+signal_member(const struct tree *tree, struct member *process, int signal)
+{
+	int dir;
+
+	if (open_living(tree, process, &dir)) {
+		signal_process(tree, process, dir, signal);
+		fds_close(dir);
+	}
+}
+
 /* Sends SIGNAL to the members of the list that are in GROUP, children first,
  * less the target, which has had it. */
 static void
 signal_listed(const struct tree *tree, pid_t group, int signal)
 {
-	int dir;
-
 	for (size_t i = tree->count; i-- > 0;) {
 		const pid_t pid = listed[i].pid;
 
 		if (pid != tree->target &&
-		    (group == ANY_GROUP || getpgid(pid) == group) &&
-		    open_living(tree, &listed[i], &dir)) {
-			signal_process(tree, &listed[i], dir, signal);
-			fds_close(dir);
-		}
+		    (group == ANY_GROUP || getpgid(pid) == group))
+			signal_member(tree, &listed[i], signal);
 	}
 }
 
@@ -451,10 +449,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 
 	const size_t count = tree_signal_again(tree, until);
 
-	/* Now, as a supervisor may be gone before its front at the end. Few
-	 * runs need this memory: RLIMIT_DATA. */
-	if (walk.has_inner && watchers == NULL)
-		watchers = calloc(PID_END / 64 + 1, sizeof(*watchers));
+	/* Now, as a supervisor may be gone before its front at the end. */
 	if (watchers != NULL)
 		mark_watchers(tree);
 	return count;
@@ -527,34 +522,37 @@ kill_watched(struct tree *tree)
 
 	mark_watchers(tree);
 	for (size_t i = 0; i < tree->count; i++) {
-		struct member process = listed[i];
-		int dir;
+		const pid_t pid = listed[i].pid;
+		const bool is_watcher = has(watchers, pid);
 
-		is_any |= has(watchers, process.pid);
-		if (!has(seen, process.parent) &&
-		    !procfs_is_supervisor(process.pid))
-			continue;
-		add(seen, process.pid);
-		if (!has(watchers, process.pid) &&
-		    open_living(tree, &process, &dir)) {
-			signal_process(tree, &process, dir, SIGKILL);
-			fds_close(dir);
-		}
+		is_any |= is_watcher;
+		if (has(seen, listed[i].parent) ||
+		    (is_watcher && procfs_is_supervisor(pid)))
+			add(seen, pid);
+		if (has(seen, pid) && !is_watcher)
+			signal_member(tree, &listed[i], SIGKILL);
 	}
 	return is_any;
+}
+
+/* The watchers of runs within this one, and what waits for them, then end by
+ * themselves, with status, report and locks in order: for INNER_BOUND at most.
+ */
+static void
+end_inner_runs(struct tree *tree)
+{
+	const int64_t until = duration_now() + INNER_BOUND;
+
+	memset(seen, 0, sizeof(seen));
+	while (kill_watched(tree) && duration_now() < until)
+		duration_sleep(INNER_PAUSE);
 }
 
 bool
 tree_kill(struct tree *tree)
 {
-	const int64_t inner_end = duration_now() + INNER_BOUND;
-
-	memset(seen, 0, sizeof(seen));
-	/* The watchers of runs within this one, and what waits for them, end
-	 * by themselves then, with status, report and locks in order. */
-	while (watchers != NULL && kill_watched(tree) &&
-	       duration_now() < inner_end)
-		duration_sleep(INNER_PAUSE);
+	if (watchers != NULL)
+		end_inner_runs(tree);
 
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;

@@ -78,7 +78,8 @@ void tree_signal_target(struct tree *tree, int signal);
 #define ANY_GROUP (-1) /* 0 is a group of another PID namespace */
 
 /* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
- * which is not another's: the caller's, or one that has a member; or ANY. */
+ * which is not another's: the caller's, or one that has a member; or ANY_GROUP.
+ */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
@@ -94,8 +95,8 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 #define TREE_KILL_BOUND (30 * SECOND)
 
 /* Kills what runs within the tree watch over, whose watchers then have a second
- * to end. Then sends SIGKILL to the tree until all are dead, or for 5
- * seconds nobody has come or died, or was seen to run to its death, or for
+ * to end. Then sends SIGKILL to the tree until all are dead, or for 5 seconds
+ * nobody has come or died, or was seen to run to its death, or for
  * TREE_KILL_BOUND. Reaps the dead but the target. Returns whether nobody lives;
  * else MEMBERS says who. */
 bool tree_kill(struct tree *tree);
