@@ -170,15 +170,19 @@ static int
 find(struct registry *registry, const char *option, const char *which,
      struct entry **found)
 {
-	const size_t last = registry->count;
 	size_t count = 0;
 
-	/* Those that are elsewhere, as in a container, only if none is here. */
-	for (size_t i = 0; i < 2 * last && (i != last || count == 0); i++) {
-		struct entry *const entry = &registry->entries[i % last];
+	for (size_t i = 0; i < registry->count; i++) {
+		struct entry *const entry = &registry->entries[i];
 
-		if (entry->is_elsewhere == (i >= last) &&
-		    is_meant(entry, which)) {
+		if (!is_meant(entry, which))
+			continue;
+		/* One that is elsewhere, as in a container, counts only if none
+		 * is here. */
+		if (count > 0 && (*found)->is_elsewhere && !entry->is_elsewhere)
+			count = 0;
+		if (count == 0 ||
+		    entry->is_elsewhere == (*found)->is_elsewhere) {
 			*found = entry;
 			count++;
 		}
