@@ -101,6 +101,9 @@ int *output_list_fds(const struct output *output, bool is_front, int *fds);
  * has written a text of --until: the facts have news for the supervisor. */
 bool output_pump(struct output *output, int signal_fd, int64_t until);
 
+/* Notes that the command is not silent now. */
+void output_note_heard(struct output *output);
+
 /* In the supervisor: when the command has last written something. */
 int64_t output_last_heard(const struct output_facts *facts);
 

@@ -88,8 +88,7 @@ read_chunk(struct output *output, struct stream *stream)
 	if (length <= 0)
 		return false;
 	output->taken += (uint64_t)length;
-	output->quiet_since = duration_now();
-	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
+	output_note_heard(output);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
 	if (stream->is_terminal) {
@@ -357,6 +356,13 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		has_news = true;
 	}
 	return has_news;
+}
+
+void
+output_note_heard(struct output *output)
+{
+	output->quiet_since = duration_now();
+	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 }
 
 int64_t

@@ -216,9 +216,7 @@ stop_job(struct front *self, unsigned stop)
 	(void)signal(SIGCONT, SIG_DFL);
 
 	self->suspended_for += duration_now() - began;
-	run->output.quiet_since = duration_now();
-	facts->output.heard_ms = /* nobody was silent meanwhile */
-	    (unsigned)(run->output.quiet_since / MILLISECOND);
+	output_note_heard(&run->output); /* nobody was silent meanwhile */
 	output_copy_size(&run->output);
 	terminal_make_raw(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
