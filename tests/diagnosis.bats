@@ -389,7 +389,7 @@ explain() {
 	sh -c 'cat requests; :' 3>&- &
 	process=$!
 	wait_until first_child "$process"
-	wait_until grep -qs wait_for_partner "/proc/$child/wchan"
+	wait_until is_idle "$child"
 	gives 0 explain "$process"
 	[[ ${lines[0]} =~ ^\ \ "$process sh -c 'cat requests; :' [S "[0-9]+s"]: waiting for child $child"$ ]]
 	[[ ${lines[1]} =~ ^\ {4}"$child cat requests [S "[0-9]+s"]: opening a FIFO that nobody opens for writing: 'requests'"$ ]]
@@ -430,7 +430,7 @@ explain() {
 	give_to_all
 	sleep 1000 3>&- &
 	process=$!
-	wait_until grep -qs nanosleep "/proc/$process/wchan"
+	wait_until is_idle "$process"
 	gives 0 directly "${as_nobody[@]}" ./wdrun --explain="$process"
 	[[ $output =~ ^\ \ "$process sleep 1000 [S "[0-9]+"s]"$ ]]
 	has_message 'root sees more'

@@ -314,7 +314,7 @@ is_waited_for() {
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
-		[ "$holds" != hold_lock ] || wait_until sleep_on 0.6 "$started"
+		[ "$holds" != hold_lock ] || wait_until sleep_on 0.3 "$started"
 
 		# For the moment in which that run looks whether all locks are
 		# free, a lock may be held.

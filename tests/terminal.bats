@@ -214,7 +214,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 	end 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null' '^some$'
 	usable
 	# beside a process that waits in a read of the terminal
-	echo 'cat </dev/tty & until grep -q woken /proc/$!/wchan; do :; done; wdrun sh -c "echo some >/dev/tty" </dev/null; kill $!' >script
+	echo 'cat </dev/tty & until grep -q "State:.S" /proc/$!/status; do :; done; wdrun sh -c "echo some >/dev/tty" </dev/null; kill $!' >script
 	end 'sh script' '^some'
 	end 'wdrun stty -ixon; stty -g >after'
 	no cmp -s modes after
