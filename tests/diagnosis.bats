@@ -52,18 +52,17 @@ say() {
 
 # bats test_tags=smoke,tree
 @test "a stop shows the tree, each process below its parent, with its state, age and wait" {
-	end=$'\n'
 	mkfifo requests
 	gives 124 complete_late "$WDRUN" -t LIMIT "${stop[@]}" bash -c '
 		echo "ready $$"; cat requests; true'
-	[[ $stderr =~ wdrun:\ +$ready\ bash\ -c\ .*\ \[S\ [0-9]+s[^]]*\]:\ waiting\ for\ child\ ([0-9]+)$end(.*) ]]
+	[[ $stderr =~ wdrun:\ +$ready\ bash\ -c\ .*\ \[S\ [0-9]+s[^]]*\]:\ waiting\ for\ child\ ([0-9]+)$'\n'(.*) ]]
 	[[ ${BASH_REMATCH[2]} =~ ^wdrun:\ \ \ \ +${BASH_REMATCH[1]}\ cat\ requests\ \[S\ [0-9]+s[^]]*\]:\ opening ]]
 }
 
 # bats test_tags=slow
 @test "of a process that reads, writes, opens or locks, a stop names the file, and the process at the other end" {
 	need flock
-	mkfifo unwritten
+	mkfifo unwritten unread
 	exec 7< <(exec sleep 1000)
 	other=$!
 	flock -F lock sleep 1000 3>&- &
@@ -73,6 +72,7 @@ say() {
 		reading fd 0 (pipe from *) | say; sleep 1000 | cat
 		writing fd 1 (pipe to *) | say; yes | sleep 1000
 		PID cat unwritten *opening a FIFO that nobody opens for writing: 'unwritten' | say; exec cat unwritten
+		PID tar cf unread *opening a FIFO that nobody opens for reading: 'unread' | say; exec tar cf unread lock
 		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder sleep 1000 | say; exec flock lock true
 		waiting for a lock on fd * (HERE/record), held by *block record | block record & exec block record
@@ -85,8 +85,7 @@ say() {
 
 # bats test_tags=smoke,slow
 @test "a stop tells if a process waits for a child, a signal, a time, a lock or events, computes, or is stopped" {
-	# Of threads one that computes, else the most telling wait is told; of an event
-	# loop what it waits for, not its own plumbing.
+	# Of an event loop a stop tells what that waits for, not its own plumbing.
 	mkfifo keys
 	exec 8<>keys
 	cat >sigwait <<-'END'
@@ -132,6 +131,7 @@ say() {
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
+		PID *]: on CPU, in 1 of its 2 threads | exec block main
 	END
 }
 
@@ -150,13 +150,12 @@ say() {
 		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
 	END
 	# By whom the lock is held: the process in the next line, its child.
-	end=$'\n'
-	[[ $(<err) =~ held\ by\ ([0-9]+)\ python3\ [^$end]*bytes${end}wdrun:\ +([0-9]+) ]]
+	[[ $(<err) =~ held\ by\ ([0-9]+)\ python3\ [^$'\n']*bytes$'\n'wdrun:\ +([0-9]+) ]]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
 # bats test_tags=slow
-@test "a stop says that a command reads the caller's standard input, and which option helps" {
+@test "a stop says that a command reads the caller's standard input, and which option helps, or writes to a stuck reader" {
 	words="(standard input, from the caller (--no-stdin gives none))"
 	exec 7< <(exec sleep 1000)
 	other=$!
@@ -166,8 +165,10 @@ say() {
 	exec 7<&-
 	python3 -c 'import os, socket, subprocess
 ours, theirs = socket.socketpair()
-subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
+subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)
+subprocess.run([os.environ["WDRUN"], "-t", "300ms", "yes"], stdout=theirs)' 2>err
 	grep -F ": reading fd 0 $words" err
+	grep -F ": writing fd 1 (Unix socket to the reader of wdrun's output)" err
 }
 
 # bats test_tags=slow
@@ -179,7 +180,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 		until grep -qs ready server; do pause 0.02; done
 		kill -USR1 "$server"
 		until grep -q hung server; do pause 0.02; done
-		"$WDRUN" -t 1 -k 300ms stat mnt/one
+		"$WDRUN" -u ready --until-grace=300ms -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
 		kill -KILL "$server"'
 	has_message ": looking at a file: 'mnt/one'"
 }

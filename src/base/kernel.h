@@ -54,6 +54,7 @@ enum {
  * no call has the number that they have then. */
 #ifndef SYS_open /* arm64, riscv64 */
 	SYS_open = -30,
+	SYS_creat,
 	SYS_pause,
 	SYS_poll,
 	SYS_epoll_wait,

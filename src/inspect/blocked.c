@@ -49,16 +49,12 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 
 /* --- the words of each wait ----------------------------------------------- */
 
-/* Says the path in ARGUMENT, if it is known: not where another thread may have
- * changed it, or it starts elsewhere. */
+/* Says the path in ARGUMENT, if it is known: not where it starts elsewhere. */
 static void
 say_path(struct scene *scene, int argument)
 {
 	const uint64_t *const args = scene->thread.args;
 	char path[PATH_SIZE] = "";
-
-	if (scene->threads > 1)
-		return;
 
 	const size_t length =
 	    read_memory(scene, args[argument], path, sizeof(path));
@@ -73,14 +69,14 @@ static void
 say_fifo(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const int path = thread->number == SYS_open ? 0 : 1;
+	const bool creates = thread->number == SYS_creat;
+	const int path = creates || thread->number == SYS_open ? 0 : 1;
+	const bool writes = creates || (thread->args[path + 1] & O_WRONLY) != 0;
 
-	if (thread->number == -1) {
-		say(scene, "whose other end nobody opens");
-		return;
-	}
-	say(scene, "that nobody opens for %s",
-	    (thread->args[path + 1] & O_WRONLY) != 0 ? "reading" : "writing");
+	say(scene, thread->number == -1 || thread->number == CALL_OPENAT2
+	               ? "whose other end nobody opens"
+	           : writes ? "that nobody opens for reading"
+	                    : "that nobody opens for writing");
 	say_path(scene, path);
 }
 
@@ -352,7 +348,7 @@ static const struct {
 	{ "reading a directory: %0", WAIT_PATH, { SYS_getdents64 } },
 	{ "executing a file@0", WAIT_PATH, { SYS_execve } },
 	{ "entering a directory@0", WAIT_PATH, { SYS_chdir } },
-	{ "opening a file@0", WAIT_PATH, { SYS_open } },
+	{ "opening a file@0", WAIT_PATH, { SYS_open, SYS_creat } },
 	{ "opening a file@1", WAIT_PATH, { SYS_openat, CALL_OPENAT2 } },
 	{ "looking at a file@0",
 	  WAIT_PATH,
@@ -447,8 +443,7 @@ thread_parse(struct thread *thread)
 	if (thread->state == 'T' || thread->state == 't')
 		set_wait(thread, NO_CALL, WAIT_STOPPED);
 	thread->rank = thread->wait;
-	if (thread->state == 'D' && thread->wait != WAIT_VFORK &&
-	    thread->wait != WAIT_FROZEN)
+	if (thread->state == 'D' && thread->wait < WAIT_VFORK)
 		thread->rank = WAIT_DISK;
 }
 
@@ -465,8 +460,7 @@ read_thread(struct look *look, struct thread *thread)
 	thread->handles_sigchld = (stat.caught >> (SIGCHLD - 1) & 1) != 0;
 	(void)procfs_read(thread->id, "wchan", thread->function,
 	                  sizeof(thread->function));
-	/* If the thread is not blocked, or may not be inspected. */
-	if (strcmp(thread->function, "0") == 0)
+	if (strcmp(thread->function, "0") == 0) /* not blocked, or refused */
 		thread->function[0] = '\0';
 	/* Yama refuses the call of a process that this one does not descend
 	 * from, although it is of this user: its function is known. */
@@ -571,6 +565,8 @@ blocked_describe(struct scene *scene)
 	     i++) {
 		thread->id = ids.numbers[i];
 		read_thread(scene->look, thread);
+		if (thread->state == 'R' && thread->id == sight->pid)
+			best.rank = WAIT_LOOP; /* more than idle helpers */
 		if (is_same_wait(thread, &best)) {
 			best.alike++;
 		} else if (thread->rank > best.rank &&

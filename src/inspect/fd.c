@@ -19,6 +19,7 @@
 #define PATH_SIZE     32
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
+#define OUTPUT_READER " to the reader of wdrun's output"
 #define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
@@ -105,7 +106,8 @@ read_ends(struct scene *scene)
 {
 	if (scene->end_count > 0)
 		return;
-	scene->has_missed = scene->is_partial;
+	/* Of a process that is no run's, the other end may be a sibling's. */
+	scene->has_missed = scene->is_partial || scene->look->target == 0;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
 		struct procstat stat;
@@ -360,6 +362,9 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		count = say_unix(scene, inode, row);
 	else if (table != NULL)
 		say_internet(scene, row, table->words[0] == 'T');
+	if (count == 0 && scene->thread.wait != WAIT_READ &&
+	    is_output(scene, end))
+		say(scene, OUTPUT_READER);
 	say(scene, ")");
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
@@ -378,7 +383,7 @@ say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
 		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
-		say(scene, " to the reader of wdrun's output");
+		say(scene, OUTPUT_READER);
 	else if (count == 0 && !scene->has_missed && !scene->is_apart)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");

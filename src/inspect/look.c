@@ -241,6 +241,7 @@ look_explain(pid_t root, bool as_json)
 		tree_read(&tree, until);
 	if (tree.count > 0 && procfs_is_supervisor(root)) {
 		tree.members++;
+		look.target = tree.members->pid;
 		tree.count--;
 	}
 	look_glance(&look, &tree);

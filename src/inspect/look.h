@@ -38,9 +38,9 @@ struct look {
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold the output open are
 	                     * told: set by the caller, as these: */
-	pid_t target;
-	int stop_signal; /* by which it is stopped; or 0 */
-	bool is_partial; /* the tree was not read to its end */
+	pid_t target;       /* 0: the tree is not that of a run */
+	int stop_signal;    /* by which it is stopped; or 0 */
+	bool is_partial;    /* the tree was not read to its end */
 	bool is_refused; /* calls may not be read: then none is tried again */
 
 	size_t total; /* processes in the tree */

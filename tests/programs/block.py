@@ -235,6 +235,9 @@ elif kind == 'bytes':  # the first byte is its own, the second another process's
 elif kind == 'busy':  # one of two threads computes
     start_thread(compute)
     time.sleep(1000)
+elif kind == 'main':  # the main thread computes
+    start_thread(time.sleep, 1000)
+    compute()
 elif kind == 'leaderless':  # the main thread has exited, and another one is left
     start_thread()
     libc.pthread_exit(None)
