@@ -72,9 +72,9 @@ common_teardown() {
 	[ -n "${WDRUN_TEST-}" ] || return 0 # not set up: the look would find all processes
 	rm() { :; } # of bats' log: the directory is removed as a whole
 	# -d: a process that was killed, and is not reaped yet, counts as dead.
-	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return
+	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return 0 # not the status before this trap
 	# bats would print a failed teardown as "not ok … # skip".
-	if [ -n "${BATS_TEST_SKIPPED-}" ] && end_leftovers; then return; fi
+	if [ -n "${BATS_TEST_SKIPPED-}" ] && end_leftovers; then return 0; fi
 	echo "this test has left:"
 	show_processes
 	end_leftovers || echo "and they cannot be ended"
@@ -172,7 +172,7 @@ end_leftovers() {
 	local round left
 	: >"$BATS_TEST_TMPDIR/stop-chain"
 	for round in {1..100}; do
-		left=$(leftovers) && return
+		left=$(leftovers) && return 0
 		mapfile -t left <<<"$left"
 		kill -STOP "${left[@]}" 2>/dev/null || true
 		((round < 3)) || kill -KILL "${left[@]}" 2>/dev/null || true

@@ -320,7 +320,6 @@ is_waited_for() {
 		# free, a lock may be held.
 		"$WDRUN" -w 1000 --lock=a --lock=b true
 		[ ! -s out ]
-
 		release
 		[ "$holds" = hold_by_flock ] || got_it
 		[ "$holds" != hold_by_flock ] || got_it blank

@@ -229,11 +229,12 @@ reaches() {
 	one_is_kept
 }
 
-@test "wdrun does not wait for a daemon that it keeps, by comm or argv[0], in nested runs, too" {
+@test "wdrun does not wait for a daemon that it keeps, by comm, argv[0] or program, in nested runs, too" {
 	cp "$(command -v sleep)" a-very-long-name
+	ln -s a-very-long-name titled
 	both() { # one gets its name when the command has ended
 		daemon kept
-		(setsid bash -c 'while kill -0 "$0"; do pause 0.02; done; exec ./a-very-long-name 1000' "$$" \
+		(setsid bash -c 'while kill -0 "$0"; do pause 0.02; done; exec "./${title:-a-very-long-name}" 1000' "$$" \
 			</dev/null >&0 2>&0 & echo $! >long)
 	}
 	export -f both
@@ -248,7 +249,7 @@ reaches() {
 
 	for more in kept "none kept"; do
 		rm ./*.pid ./*.child long
-		gives 0 complete env WDRUN_KEEP="$more" "$WDRUN" --keep=a-very-long-name bash -c '
+		gives 0 complete env WDRUN_KEEP="$more" title=titled "$WDRUN" --keep=a-very-long-name bash -c '
 			exec "$WDRUN" --max-after-exit=never bash -c both'
 		[ -z "$stderr" ]
 		is_alive "$(<kept.pid)"

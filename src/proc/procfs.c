@@ -242,29 +242,39 @@ procfs_is_stuck(pid_t pid)
 	return false;
 }
 
+/* Whether the last part of PATH is NAME, which has LENGTH bytes. */
+static bool
+ends_in(const char *path, const char *name, size_t length)
+{
+	const char *const slash = strrchr(path, '/');
+	const char *const last = slash == NULL ? path : slash + 1;
+
+	return strlen(last) == length && memcmp(last, name, length) == 0;
+}
+
 bool
 procfs_bears(pid_t pid, const char *names)
 {
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
+	char program[TEXT_SIZE] = "";
+	char path[PATH_SIZE];
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	if (!procfs_is_stuck(pid))
+	if (!procfs_is_stuck(pid)) {
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
-
-	const char *const slash = strrchr(words, '/');
-	const char *const word = slash == NULL ? words : slash + 1;
-
+		(void)snprintf(path, sizeof(path), "%d/exe", pid);
+		(void)readlinkat(root_fd, path, program, sizeof(program) - 1);
+	}
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
 		const size_t known =
 		    length < COMM_SIZE ? length : COMM_SIZE - 1;
 
-		if ((strlen(comm) == known &&
-		     memcmp(comm, names, known) == 0) ||
-		    (strlen(word) == length &&
-		     memcmp(word, names, length) == 0))
+		if (ends_in(comm, names, known) ||
+		    ends_in(words, names, length) ||
+		    ends_in(program, names, length))
 			return true;
 		names += length;
 	}
