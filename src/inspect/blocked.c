@@ -201,6 +201,8 @@ say_polled(struct scene *scene, int fd, int events)
 
 	if (source == SOURCE_OTHERS)
 		scene->thread.rank = scene->thread.wait;
+	else if (source == SOURCE_KEYS && scene->thread.rank == WAIT_LOOP)
+		scene->thread.rank = WAIT_ACCEPT;
 	scene->has_more =
 	    source > SOURCE_OWN && scene->named_count == NAMED_MAX;
 	if (source > SOURCE_OWN && !scene->has_more) {

@@ -447,12 +447,12 @@ say_file(struct scene *scene, const struct descriptor *descriptor)
 
 	if (S_ISFIFO(type_of(descriptor)))
 		return say_pipe(scene, descriptor, "FIFO ", name);
-	say(scene,
-	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty")
-	        ? " (terminal %s)"
-	        : " (%s)",
-	    name);
-	return SOURCE_OTHERS;
+
+	const bool is_terminal =
+	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty");
+
+	say(scene, is_terminal ? " (terminal %s)" : " (%s)", name);
+	return is_terminal ? SOURCE_KEYS : SOURCE_OTHERS;
 }
 
 enum source
@@ -470,7 +470,7 @@ fd_say(struct scene *scene, int fd)
 	    scene->thread.wait != WAIT_WRITE) {
 		say(scene, " (standard input, from the caller (--no-stdin "
 		           "gives none))");
-		return SOURCE_OTHERS;
+		return SOURCE_KEYS;
 	}
 	if (starts_with(end.link, PIPE))
 		return say_pipe(scene, &end, "pipe", "");
@@ -583,7 +583,7 @@ fd_say_awaited(struct scene *scene, int fd)
 {
 	struct thread *const thread = &scene->thread;
 
-	if (fd_say(scene, fd) != SOURCE_OTHERS)
+	if (fd_say(scene, fd) < SOURCE_KEYS)
 		thread->rank = WAIT_LOOP;
 	if (thread->wait == WAIT_WRITE &&
 	    strstr(thread->function, "pipe_") != NULL)

@@ -31,10 +31,10 @@ enum wait {
 	WAIT_SLEEP,
 	WAIT_LOOP, /* only as a rank: for timers, events, its own pipes */
 	WAIT_ACCEPT,
+	WAIT_CHILD, /* the child is shown, too */
 	WAIT_EPOLL,
 	WAIT_SELECT,
 	WAIT_POLL,
-	WAIT_CHILD,
 	WAIT_READ,
 	WAIT_WRITE,
 	WAIT_COPY,
@@ -110,6 +110,7 @@ void blocked_describe(struct scene *scene);
 enum source {
 	SOURCE_OWN,    /* the process itself, or a timer */
 	SOURCE_EVENTS, /* signals, or changes of files */
+	SOURCE_KEYS,   /* the caller's standard input, or a terminal */
 	SOURCE_OTHERS,
 };
 

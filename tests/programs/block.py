@@ -143,11 +143,13 @@ elif kind == 'query':  # as curl(1), whose resolver has a thread
     start_thread(poll, query.fileno())
     while True:
         poll(reader, 1000)
-elif kind == 'watch':  # as an agent, which also watches files
+elif kind == 'watch':  # as an agent, which also watches files, a helper and its keys
     client, _ = connection()
+    helper = fork_idle()
     start_thread(os.read, libc.inotify_init(), 4096)
+    start_thread(os.waitid, os.P_PID, helper, os.WEXITED)
     start_thread(poll, client.fileno())
-    poll(reader)
+    poll(os.openpty()[1])
 elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
     def run_loop(fd, tick):
         timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
