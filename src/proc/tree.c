@@ -457,16 +457,14 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 
 /* --- the end -------------------------------------------------------------- */
 
-/* Reaps CHILD, if it is dead and not the target. */
-static void
-reap(struct tree *tree, pid_t child)
+bool
+tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 {
-	siginfo_t end;
-
-	if (child == tree->target || wait_peek(child, WEXITED, &end) <= 0)
-		return;
+	if (child == tree->target || wait_peek(child, WEXITED, end) <= 0)
+		return false;
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
-	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
+	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
+	return true;
 }
 
 void
@@ -476,13 +474,14 @@ tree_reap(struct tree *tree)
 
 	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
 	       end.si_pid != tree->target)
-		reap(tree, end.si_pid);
+		(void)tree_reap_child(tree, end.si_pid, &end);
 	if (end.si_pid == 0)
 		return;
 	/* waitid(2) tells of the target again and again, and of no other. */
 	(void)begin_walk(tree, 0);
 	while (tree->is_ours && walk.pending_count > 0)
-		reap(tree, pending[--walk.pending_count].pid);
+		(void)tree_reap_child(tree, pending[--walk.pending_count].pid,
+		                      &end);
 }
 
 /* Stops the tree, so that nobody forks, and then kills it, children first: the

@@ -348,6 +348,15 @@ supervisor_mark_kept(struct supervisor *self)
 	tell_kept(self);
 }
 
+static void
+note_status(struct target *target, const siginfo_t *end)
+{
+	target->dumped_core = end->si_code == CLD_DUMPED;
+	target->outcome.kind =
+	    end->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
+	target->outcome.value = end->si_status;
+}
+
 /* Notes the target's END. Whoever reaps next reaps the target, too. */
 static void
 note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
@@ -366,10 +375,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	/* Not if a signal to the whole job has also cancelled the run. */
 	target->exited_by_itself =
 	    self->state == STATE_RUNNING && run->facts->cancels == 0;
-	target->dumped_core = end->si_code == CLD_DUMPED;
-	target->outcome.kind =
-	    end->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
-	target->outcome.value = end->si_status;
+	note_status(target, end);
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	self->tree.group = getpgid(self->tree.target);
 	supervisor_mark_kept(self);
@@ -392,8 +398,13 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	siginfo_t end;
 
 	if (target != 0 && !self->run->target->has_exited &&
-	    wait_peek(target, WEXITED | WNOWAIT, &end) > 0)
+	    wait_peek(target, WEXITED | WNOWAIT, &end) > 0) {
 		note_end(self, &end, now);
+		/* Before Linux 5.17, WNOWAIT gives the status of the main
+		 * thread, which may have ended first: wait_task_zombie(). */
+		if (tree_reap_child(&self->tree, target, &end))
+			note_status(self->run->target, &end);
+	}
 	tree_reap(&self->tree);
 }
 
