@@ -150,7 +150,7 @@ say() {
 		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
 	END
 	# By whom the lock is held: the process in the next line, its child.
-	[[ $(<err) =~ held\ by\ ([0-9]+)\ python3\ [^$'\n']*bytes$'\n'wdrun:\ +([0-9]+) ]]
+	[[ $(<err) =~ held\ by\ ([0-9]+)\ python3\ [^$'\n']*bytes[$'\n']wdrun:\ +([0-9]+) ]]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 

@@ -468,9 +468,11 @@ read_thread(struct look *look, struct thread *thread)
 	 * from, although it is of this user: its function is known. */
 	if (!look->is_refused &&
 	    procfs_read(thread->id, "syscall", thread->call,
-	                sizeof(thread->call)) == -1)
-		look->is_refused = (errno == EPERM || errno == EACCES) &&
-		                   thread->function[0] != '\0';
+	                sizeof(thread->call)) == -1 &&
+	    (errno == EPERM || errno == EACCES)) {
+		look->is_denied = true;
+		look->is_refused = thread->function[0] != '\0';
+	}
 	thread_parse(thread);
 }
 

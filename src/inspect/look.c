@@ -235,7 +235,6 @@ look_explain(pid_t root, bool as_json)
 	const int64_t until = duration_now() + EXPLAIN_BOUND;
 	struct tree tree = { .root = root };
 	struct strbuf text = { .grows = true };
-	bool is_told = true;
 
 	if (root > 0)
 		tree_read(&tree, until);
@@ -258,11 +257,7 @@ look_explain(pid_t root, bool as_json)
 	const size_t start = as_json || text.length == 0 ? 0 : strlen(":\n");
 
 	strbuf_addf(&text, "\n");
-	for (size_t i = 0; i < look.count; i++)
-		is_told &= look.sights[i].wait[0] != '\0' ||
-		           (look.sights[i].state != 'S' &&
-		            look.sights[i].state != 'D');
-	if (!is_told && geteuid() != 0)
+	if (look.is_denied && geteuid() != 0)
 		message("what some wait for may not be read: root sees more");
 	text.text += start;
 	text.length -= start;

@@ -41,7 +41,8 @@ struct look {
 	pid_t target;       /* 0: the tree is not that of a run */
 	int stop_signal;    /* by which it is stopped; or 0 */
 	bool is_partial;    /* the tree was not read to its end */
-	bool is_refused; /* calls may not be read: then none is tried again */
+	bool is_denied;     /* a call may not be read */
+	bool is_refused;    /* no call may be read: then none is tried again */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */

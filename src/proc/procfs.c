@@ -258,11 +258,12 @@ procfs_bears(pid_t pid, const char *names)
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
 	char program[TEXT_SIZE] = "";
-	char path[PATH_SIZE];
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
 	if (!procfs_is_stuck(pid)) {
+		char path[PATH_SIZE];
+
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
 		(void)snprintf(path, sizeof(path), "%d/exe", pid);
 		(void)readlinkat(root_fd, path, program, sizeof(program) - 1);
