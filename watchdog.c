@@ -271,6 +271,7 @@ static void
 begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
 	struct run *const run = self->run;
+	const struct terminal *const terminal = &run->output.terminal;
 
 	supervisor_mark_kept(self);
 	clocks_resume(self, now);
@@ -279,11 +280,15 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* before the look, which needs it, too */
 	run->facts->reason = why;
-	if (run->shares_group
-	        ? terminal_is_changed(&run->output.terminal)
-	        : run->output.has_pty &&
-	              (run->has_taken_over || /* it has hung up */
-	               terminal_has_screen(run->output.fds[STDOUT_FILENO])))
+	/* Now: at its end, ssh(1) puts the modes back, but not the screen. */
+	terminal->facts->had_screen = terminal_has_screen(
+	    run->shares_group     ? terminal->fd
+	    : run->output.has_pty ? run->output.fds[STDOUT_FILENO]
+	                          : -1);
+	if (run->shares_group ? terminal_is_changed(terminal)
+	                      : run->output.has_pty &&
+	                            (run->has_taken_over || /* it has hung up */
+	                             terminal->facts->had_screen))
 		message_hold();
 	supervisor_tell_phase(self, PHASE_STOP);
 }

@@ -142,7 +142,6 @@ is_in_state() {
 	look_at "$2"
 	[ "$process_state" = "$1" ]
 }
-is_zombie() { is_in_state Z "$1"; }
 is_stopped() { is_in_state T "$1"; }
 is_idle() { is_in_state S "$1"; }
 

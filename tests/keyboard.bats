@@ -97,8 +97,7 @@ run_script() {
 	reads_no_more
 
 	# a command that reads Ctrl-C as a character
-	printf '%s\n' 'stty raw -echo </dev/tty; echo raw' \
-		'exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw
+	echo 'stty raw -echo </dev/tty; echo raw; exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw
 	noted ready 'sh -c "echo ready \$\$ >ready; exec sleep 1000" | wdrun --pty sh raw'
 	wait_until shows '^raw$'
 	wait_until has_keys
@@ -109,7 +108,7 @@ run_script() {
 	has_text typed $'\003\032'
 }
 
-@test "Ctrl-D reaches the command, even in the middle of a line, if another program has ended the raw mode" {
+@test "Ctrl-D reaches the command, even before its start, or in mid-line after another program has ended the raw mode" {
 	at_prompt
 	noted ready "wdrun --pty sh -c 'echo ready \$\$ >ready; cat >typed; echo'"
 	wait_until has_keys
@@ -119,6 +118,9 @@ run_script() {
 	press part C-d
 	wait_until grep -qsx part typed
 	reads_no_more
+
+	need script # types a Ctrl-D at once, as its stdin is at its end
+	gives 0 complete timeout "$PATIENCE" script -qec '"$WDRUN" --pty cat' /dev/null
 }
 
 # bats test_tags=slow
@@ -141,13 +143,14 @@ run_script() {
 	usable
 }
 
-@test "output lines end with CR LF on a terminal that another run, or the caller, has put into raw mode" {
+@test "output lines end with one CR LF on any terminal, even if another run, or the caller, has put it into raw mode" {
 	at_prompt
-	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane'
+	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane' 'wdrun --tee=copy sh -c "echo three" </dev/null'
 	wait_until prompted
 	grep -qx $'one\r' log
 	grep -qx $'two\r' log
-	has_text copy $'one\ntwo'
+	grep -qx $'three\r' log
+	has_text copy $'one\ntwo\nthree'
 }
 
 @test "a script around a command gets the signal of Ctrl-C and Ctrl-\, too, but no other signal of the command" {

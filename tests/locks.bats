@@ -203,17 +203,13 @@ is_taken() {
 }
 
 # A flock(1) waits for the file (proc_locks(5)).
-is_waited_for() {
-	grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
-}
-
 @test "a lock file that was there and empty stays, for a flock(1) that waits; one with a dead PID is removed" {
 	: >lock
 	touch -d '1 hour ago' lock
 	hold_lock
 	has_text lock "$holder"
 	start bash -c 'exec 9<>lock; flock 9; [ lock -ef /dev/fd/9 ]'
-	wait_until is_waited_for
+	wait_until grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
 	release
 	gives 0 finish
 	is_blank lock

@@ -72,7 +72,7 @@ reports_to() {
 	# A zombie of another group was not stopped.
 	underway --report=report escape setsid
 	kill -KILL "$ready"
-	wait_until is_zombie "$ready"
+	wait_until is_in_state Z "$ready"
 	ended_by INT 130
 	says '.outcome == "stopped" and .reason == "cancelled" and .reason_code == "cancelled" and
 		.status == 130 and .signal == "SIGINT" and .processes.stopped == 1'

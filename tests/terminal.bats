@@ -95,13 +95,14 @@ flags() {
 @test "after a stop, the terminal has its former modes and screen, and then the stop is told; but a pager keeps its modes" {
 	at_prompt
 	printf '%s\n' 'trap "" TERM; stty raw -echo; printf "\33[?1049hTUI" >/dev/tty; echo "ready $$" >ready; exec sleep 1000' >raw
+	echo 'old=$(stty -g); trap "stty $old; exit" TERM; stty raw; printf TUI >/dev/tty; echo "ready $$" >ready; while :; do sleep 0.1; done' >relay
 	echo 'set -m; sh raw' >with_job_control
 	echo 'stty -echo; echo; echo "ready $$" >ready; exec escape' >prompt
 	echo 'read -r x; exec 3<>/dev/tty; stty raw <&3; echo "ready $$" >paging; exec sleep 1000' >pager
 	mkfifo checked
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
-		'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
+		'TERM front wdrun sh relay' 'TERM front wdrun --pty sh relay' 'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
 		'TERM front sleep 1000 & wdrun sh prompt; kill $!'; do
 		read -r signal watcher line <<<"$row"
 		# A script without job control changes no modes itself.

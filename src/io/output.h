@@ -59,7 +59,6 @@ struct output {
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
 	bool has_pty;        /* the first stream is the controlling terminal */
-	bool had_screen;     /* of a full-screen program, when that closed */
 	int tee_fd;          /* or -1 */
 	int64_t quiet_since; /* when silence began */
 	uint64_t taken;      /* bytes that were read */

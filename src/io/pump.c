@@ -28,7 +28,8 @@ is_pending(const struct stream *stream)
 static void
 close_input(struct output *output, struct stream *stream)
 {
-	output->had_screen |= terminal_has_screen(stream->in_fd);
+	output->facts->terminal.had_screen |=
+	    terminal_has_screen(stream->in_fd);
 	fds_close(stream->in_fd);
 	stream->in_fd = -1;
 }
@@ -50,17 +51,26 @@ close_stream(struct output *output, struct stream *stream)
 	stream->copy.written = stream->copy.size;
 }
 
+/* Whether the terminal FD adds a "\r" to each "\n"; BY_DEFAULT if it is gone.
+ */
+static bool
+adds_returns(int fd, bool by_default)
+{
+	const tcflag_t adding = OPOST | ONLCR;
+	struct termios modes;
+
+	return tcgetattr(fd, &modes) == -1 ? by_default
+	                                   : (modes.c_oflag & adding) == adding;
+}
+
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
  * pseudo-terminal has added, unless its modes say that the program's own bytes
  * come out. A "\r" at the end waits for the next chunk, or is lost. */
 static void
 take_out_returns(struct stream *stream)
 {
-	const tcflag_t adding = OPOST | ONLCR;
 	struct part *const text = &stream->copy;
-	struct termios modes;
-	const bool is_added = tcgetattr(stream->in_fd, &modes) == -1 ||
-	                      (modes.c_oflag & adding) == adding;
+	const bool is_added = adds_returns(stream->in_fd, true);
 
 	text->size = 0;
 	for (size_t i = 0; i < stream->chunk.size; i++) {
@@ -94,6 +104,9 @@ read_chunk(struct output *output, struct stream *stream)
 	if (stream->is_terminal) {
 		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
 		take_out_returns(stream);
+		/* Unless we have made it raw, the caller's adds them again. */
+		if (adds_returns(stream->out_fd, false))
+			stream->chunk = stream->copy;
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
 		stream->copy.written = stream->copy.size;

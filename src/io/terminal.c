@@ -1,6 +1,7 @@
 /* The caller's terminal: who has it, its modes, its keys. */
 #include "io/terminal.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -140,9 +141,11 @@ terminal_has_screen(int fd)
 void
 terminal_reset_screen(const struct terminal *terminal)
 {
-	/* 1049h first: 1049l alone moves the cursor of a normal screen. Then:
-	 * cursor, colours, mouse and focus, pasting, keyboard protocols. */
-	static char text[] = "\033[?1049h\033[?1049l\033[?25h\033[m"
+	/* 1049h first: 1049l alone moves the cursor of a normal screen; as "[r"
+	 * does, the scroll region, between 7 and 8. Then: cursor, colours,
+	 * mouse and focus, pasting, keyboard protocols. */
+	static char text[] = "\033[?1049h\033[?1049l\0337\033[r\0338"
+	                     "\033[?25h\033[m"
 	                     "\033[?1000;1002;1003;1004;1005;1006;1015l"
 	                     "\033[?2004l\033[=0u\033[>4m\033[?1l\033>";
 
@@ -153,8 +156,9 @@ void
 terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 {
 	const struct termios *const modes = &terminal->facts->modes;
-	const bool has_screen =
-	    (modes->c_lflag & ICANON) != 0 && terminal_has_screen(terminal->fd);
+	const bool had_screen =
+	    (modes->c_lflag & ICANON) != 0 &&
+	    (terminal->facts->had_screen || terminal_has_screen(terminal->fd));
 	pid_t group = tcgetpgrp(terminal->fd);
 
 	/* A supervisor, in another session, cannot ask. The shell takes the
@@ -166,11 +170,11 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	if (group != job &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
-	if (terminal_is_changed(terminal) &&
+	if ((terminal_is_changed(terminal) || had_screen) &&
 	    !other_may_have_set_modes(job, caller)) {
 		/* With SIGTTOU blocked: tty_check_change(). */
 		(void)tcsetattr(terminal->fd, TCSANOW, modes);
-		if (has_screen)
+		if (had_screen)
 			terminal_reset_screen(terminal);
 	}
 	if (group != job)
@@ -200,6 +204,7 @@ terminal_make_raw(struct terminal *terminal)
 	facts->is_raw = true;
 	(void)tcsetattr(terminal->fd, TCSANOW, &raw);
 	facts->is_raw = true;
+	(void)ioctl(terminal->fd, FIONREAD, &terminal->typed_ahead);
 }
 
 void
@@ -246,6 +251,13 @@ terminal_read_keys(struct terminal *terminal, int master)
 	ssize_t length = read(terminal->fd, text, size);
 	struct termios now;
 
+	/* The kernel has kept a Ctrl-D that was typed before the terminal was
+	 * raw as a null byte: n_tty_receive_char_special(). */
+	for (int i = 0; i < length && terminal->typed_ahead > 0; i++) {
+		terminal->typed_ahead--;
+		if (text[i] == '\0')
+			text[i] = (char)terminal->facts->modes.c_cc[VEOF];
+	}
 	/* Another process has made the terminal canonical again ("stty sane"):
 	 * then a read that ends before a newline has ended at a Ctrl-D. */
 	if (length >= 0 && (size_t)length < size &&

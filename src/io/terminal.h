@@ -12,6 +12,9 @@ struct terminal_facts {
 	atomic_int is_over;   /* no more keys: exited, or hung up */
 	struct termios modes; /* before it was raw, or shared */
 	pid_t group;          /* the command's own, on a terminal of its own */
+	/* A full-screen program had the terminal of the command when a stop
+	 * began, or when the pseudo-terminal was closed. */
+	bool had_screen;
 };
 
 /* The caller's terminal. The command either shares it, as a part of the
@@ -23,6 +26,7 @@ struct terminal {
 	bool is_keyboard;
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
+	int typed_ahead;    /* bytes that came before the terminal was raw */
 	struct part keys;   /* that were read, for the pseudo-terminal */
 	struct terminal_facts *facts;
 };

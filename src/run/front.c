@@ -507,12 +507,13 @@ drain(struct front *self)
 void
 front_tell_end(struct run *run)
 {
+	const struct terminal *const terminal = &run->output.terminal;
+
 	/* A command that has ended by itself chose its modes. */
-	if (run->shares_group && !run->target->exited_by_itself)
-		terminal_restore(&run->output.terminal, run->callers_group,
-		                 run->caller);
-	if (run->output.had_screen && !run->target->exited_by_itself)
-		terminal_reset_screen(&run->output.terminal);
+	if (!run->target->exited_by_itself && run->shares_group)
+		terminal_restore(terminal, run->callers_group, run->caller);
+	else if (!run->target->exited_by_itself && terminal->facts->had_screen)
+		terminal_reset_screen(terminal);
 	message_release();
 	if (run->facts->exec_error == 0) {
 		tell_end(run);
