@@ -127,7 +127,7 @@ reaches() {
 	nobody_is_left
 }
 
-# bats test_tags=tree
+# bats test_tags=slow,tree
 @test "the first signal reaches a command that has left its process group, and the orphans of a subreaper" {
 	cat >sigcount <<-'END'
 		#!/usr/bin/env python3

@@ -107,6 +107,7 @@ reap_keeps() {
 	spares "${strangers[@]}"
 }
 
+# bats test_tags=slow
 @test "--reap searches for two hundred orphaned runs at once, in less than 20 seconds" {
 	forge
 	for number in {1..199}; do
