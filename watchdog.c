@@ -280,11 +280,12 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* before the look, which needs it, too */
 	run->facts->reason = why;
-	/* Now: at its end, ssh(1) puts the modes back, but not the screen. */
-	terminal->facts->had_screen = terminal_has_screen(
-	    run->shares_group     ? terminal->fd
-	    : run->output.has_pty ? run->output.fds[STDOUT_FILENO]
-	                          : -1);
+	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
+	 * the screen. A front that takes over has closed its end of a pty. */
+	if (run->shares_group || (run->output.has_pty && !run->has_taken_over))
+		terminal->facts->had_screen |= terminal_has_screen(
+		    run->shares_group ? terminal->fd
+		                      : run->output.fds[STDOUT_FILENO]);
 	if (run->shares_group ? terminal_is_changed(terminal)
 	                      : run->output.has_pty &&
 	                            (run->has_taken_over || /* it has hung up */

@@ -166,7 +166,7 @@ say() {
 	python3 -c 'import os, socket, subprocess
 ours, theirs = socket.socketpair()
 subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)
-subprocess.run([os.environ["WDRUN"], "-t", "300ms", "yes"], stdout=theirs)' 2>err
+subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	grep -F ": reading fd 0 $words" err
 	grep -F ": writing fd 1 (Unix socket to the reader of wdrun's output)" err
 }
@@ -180,7 +180,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "yes"], stdout=theirs)' 2>er
 		until grep -qs ready server; do pause 0.02; done
 		kill -USR1 "$server"
 		until grep -q hung server; do pause 0.02; done
-		"$WDRUN" -u ready --until-grace=300ms -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
+		"$WDRUN" -u ready --until-grace=1 -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
 		kill -KILL "$server"'
 	has_message ": looking at a file: 'mnt/one'"
 }

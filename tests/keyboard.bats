@@ -120,7 +120,7 @@ run_script() {
 	reads_no_more
 
 	need script # types a Ctrl-D at once, as its stdin is at its end
-	gives 0 complete timeout "$PATIENCE" script -qec '"$WDRUN" --pty cat' /dev/null
+	gives 0 complete timeout "$PATIENCE" script -qec 'sleep 0.5; "$WDRUN" --pty cat' /dev/null
 }
 
 # bats test_tags=slow

@@ -114,7 +114,7 @@ flags() {
 		echo >checked
 		wait_until prompted
 		cmp modes after
-		[[ $line == *prompt* || $(<log) == *TUI*'[?1049h'*'[?1049l'*wdrun:\ *ing* ]]
+		[[ $line == *prompt* || $(<log) == *TUI*'[?1049h'*'[?1049l'*'[r'*wdrun:\ *ing* ]]
 	done
 	no grep -q 1049 log
 	noted ready 'wdrun sh prompt | sh pager'

@@ -49,7 +49,7 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 
 /* --- the words of each wait ----------------------------------------------- */
 
-/* Says the path in ARGUMENT, if it is known: not where it starts elsewhere. */
+/* Says the path in ARGUMENT, if it is absolute, or in the working directory. */
 static void
 say_path(struct scene *scene, int argument)
 {
@@ -199,7 +199,7 @@ say_polled(struct scene *scene, int fd, int events)
 
 	const enum source source = fd_say(scene, fd);
 
-	if (source == SOURCE_OTHERS)
+	if (source == SOURCE_OTHERS || (source == SOURCE_KEYS && writes))
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_KEYS && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
@@ -470,7 +470,7 @@ read_thread(struct look *look, struct thread *thread)
 	    procfs_read(thread->id, "syscall", thread->call,
 	                sizeof(thread->call)) == -1 &&
 	    (errno == EPERM || errno == EACCES)) {
-		look->is_denied = true;
+		look->is_denied |= thread->state != 'R';
 		look->is_refused = thread->function[0] != '\0';
 	}
 	thread_parse(thread);
@@ -570,7 +570,7 @@ blocked_describe(struct scene *scene)
 		thread->id = ids.numbers[i];
 		read_thread(scene->look, thread);
 		if (thread->state == 'R' && thread->id == sight->pid)
-			best.rank = WAIT_LOOP; /* more than idle helpers */
+			best.rank = WAIT_LOOP; /* helpers that idle tell less */
 		if (is_same_wait(thread, &best)) {
 			best.alike++;
 		} else if (thread->rank > best.rank &&

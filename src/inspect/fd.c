@@ -106,7 +106,8 @@ read_ends(struct scene *scene)
 {
 	if (scene->end_count > 0)
 		return;
-	/* Of a process that is no run's, the other end may be a sibling's. */
+	/* In --explain of a process outside a run, a process that is not shown
+	 * may have the other end. */
 	scene->has_missed = scene->is_partial || scene->look->target == 0;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;

@@ -104,8 +104,10 @@ read_chunk(struct output *output, struct stream *stream)
 	if (stream->is_terminal) {
 		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
 		take_out_returns(stream);
-		/* Unless we have made it raw, the caller's adds them again. */
-		if (adds_returns(stream->out_fd, false))
+		/* Unless we have made it raw, the caller's adds them again; a
+		 * "\r" at the end cannot wait. */
+		if (!stream->keeps_return &&
+		    adds_returns(stream->out_fd, false))
 			stream->chunk = stream->copy;
 	}
 	if (!stream->is_copied || output->tee_fd == -1)

@@ -141,9 +141,10 @@ terminal_has_screen(int fd)
 void
 terminal_reset_screen(const struct terminal *terminal)
 {
-	/* 1049h first: 1049l alone moves the cursor of a normal screen; as "[r"
-	 * does, the scroll region, between 7 and 8. Then: cursor, colours,
-	 * mouse and focus, pasting, keyboard protocols. */
+	/* 1049h comes first, as 1049l alone moves the cursor of a normal
+	 * screen. "[r" (all lines scroll) moves it, too: 7 saves the cursor, 8
+	 * puts it back. Then: cursor, colours, mouse and focus, pasting,
+	 * keyboard protocols. */
 	static char text[] = "\033[?1049h\033[?1049l\0337\033[r\0338"
 	                     "\033[?25h\033[m"
 	                     "\033[?1000;1002;1003;1004;1005;1006;1015l"

@@ -12,8 +12,8 @@ struct terminal_facts {
 	atomic_int is_over;   /* no more keys: exited, or hung up */
 	struct termios modes; /* before it was raw, or shared */
 	pid_t group;          /* the command's own, on a terminal of its own */
-	/* A full-screen program had the terminal of the command when a stop
-	 * began, or when the pseudo-terminal was closed. */
+	/* A full-screen program had turned off line editing on the command's
+	 * terminal when a stop began, or when the pseudo-terminal closed. */
 	bool had_screen;
 };
 

@@ -96,7 +96,7 @@ bool procfs_is_stuck(pid_t pid);
 
 /* Whether PID bears one of NAMES, separated by blanks: its name, of which the
  * kernel knows 15 bytes; or the last part of its first word, or of its program:
- * Node writes a title of its own over the other two. */
+ * Node writes a title over its name and first word. */
 bool procfs_bears(pid_t pid, const char *names);
 
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */

@@ -101,7 +101,7 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
  * else MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
-/* Reaps the dead children but the target; reaps CHILD, if it is such a one, and
- * returns that. */
+/* The first reaps all dead children but the target; the second CHILD, if it is
+ * dead and not the target: it then fills *END, and returns true. */
 void tree_reap(struct tree *tree);
 bool tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end);

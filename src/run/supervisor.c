@@ -400,8 +400,8 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	if (target != 0 && !self->run->target->has_exited &&
 	    wait_peek(target, WEXITED | WNOWAIT, &end) > 0) {
 		note_end(self, &end, now);
-		/* Before Linux 5.17, WNOWAIT gives the status of the main
-		 * thread, which may have ended first: wait_task_zombie(). */
+		/* Before Linux 5.17, waitid(2) with WNOWAIT gives the status of
+		 * the main thread, not of the process: wait_task_zombie(). */
 		if (tree_reap_child(&self->tree, target, &end))
 			note_status(self->run->target, &end);
 	}
