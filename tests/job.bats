@@ -9,17 +9,17 @@ load helper
 load terminal
 load bounds
 
-# bats test_tags=smoke
 @test "Ctrl-Z stops a script and a pipeline around a command, and fg continues it" {
 	at_prompt
-	# With --pty, the keys are for the other commands too.
 	echo 'wdrun $mode escape; echo "went on"' >script
-	for row in ': wdrun timeout 900 escape </dev/null' "--pty: mode='MODE' bash script" \
+	for row in ': wdrun timeout 900 escape </dev/null' ': wdrun sh -c "escape; :"' "--pty: mode='MODE' bash script" \
 		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat' \
 		'--pty: wdrun --pty escape | wdrun MODE cat'; do
 		run_in "${row%%: *}" "${row#*: }"
 		wait_until shell_has_executed
 		stop_job
+		kill -CONT "$front" # alone: the run continues its own
+		wait_until no is_stopped "$ready"
 		continue_job
 		press C-c # of two runs either has the keys
 		usable

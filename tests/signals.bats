@@ -225,7 +225,6 @@ pending() {
 	done
 }
 
-# bats test_tags=smoke
 @test "SIGTSTP stops the command and wdrun, and SIGCONT continues them; a command may handle SIGTSTP" {
 	start_run "${as_job[@]}" "$WDRUN" escape
 	kill -TSTP "$front"
