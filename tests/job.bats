@@ -21,6 +21,7 @@ load bounds
 		kill -CONT "$front" # alone: the run continues its own
 		wait_until no is_stopped "$ready"
 		continue_job
+		wait_until has_foreground "$front"
 		press C-c # of two runs either has the keys
 		usable
 		is_dead "$ready"

@@ -218,7 +218,6 @@ stop_job() {
 # fg continues it.
 continue_job() {
 	enter fg
-	wait_until has_foreground "$front"
 	wait_until no is_stopped "$ready"
 	wait_until no is_stopped "$front"
 	[ -z "$has_own" ] || wait_until has_keys
