@@ -9,8 +9,7 @@ load bounds
 
 # beside_hung_fs SCRIPT: SCRIPT runs where a file system is at mnt, of the process $server.
 beside_hung_fs() {
-	need_mounts
-	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	need_mounts /dev/fuse
 	mkdir mnt
 	start unshare --mount bash -c "mount --make-rprivate /
 		hung_fs \"\$PWD/mnt\" >server & export server=\$!

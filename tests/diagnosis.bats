@@ -173,14 +173,14 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 
 # bats test_tags=slow
 @test "a stop names the path of a file in a file system that hangs" {
-	need_mounts
+	need_mounts /dev/fuse
 	complete unshare "${as_root[@]}" --mount bash -c '
 		mkdir mnt
 		hung_fs "$PWD/mnt" >server & server=$!
 		until grep -qs ready server; do pause 0.02; done
 		kill -USR1 "$server"
 		until grep -q hung server; do pause 0.02; done
-		"$WDRUN" -u ready --until-grace=1 -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
+		"$WDRUN" -t 60 -u ready --until-grace=1 -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
 		kill -KILL "$server"'
 	has_message ": looking at a file: 'mnt/one'"
 }

@@ -448,6 +448,7 @@ need_unshare() {
 # Skips the test where nothing can be mounted in a mount namespace.
 need_mounts() {
 	need_unshare --mount
+	[ -z "$( (: <>"${1:-/dev/null}") 2>&1)" ] || skip "$1 cannot be opened"
 }
 
 # Words before a command that another user runs.
