@@ -202,14 +202,13 @@ is_taken() {
 	[ ! -e lock ]
 }
 
-# A flock(1) waits for the file (proc_locks(5)).
 @test "a lock file that was there and empty stays, for a flock(1) that waits; one with a dead PID is removed" {
 	: >lock
 	touch -d '1 hour ago' lock
 	hold_lock
 	has_text lock "$holder"
 	start bash -c 'exec 9<>lock; flock 9; [ lock -ef /dev/fd/9 ]'
-	wait_until grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
+	wait_until grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks # it waits: proc_locks(5)
 	release
 	gives 0 finish
 	is_blank lock
@@ -310,7 +309,7 @@ is_taken() {
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
-		[ "$holds" != hold_lock ] || wait_until sleep_on 0.3 "$started"
+		[ "$holds" != hold_lock ] || wait_until sleep_on 0.6 "$started"
 
 		# For the moment in which that run looks whether all locks are
 		# free, a lock may be held.

@@ -144,8 +144,8 @@ elif kind == 'query':  # as curl(1), whose resolver has a thread
     while True:
         poll(reader, 1000)
 elif kind == 'watch':  # as an agent, which also watches files, a helper and its keys
-    client, _ = connection()
     helper = fork_idle()
+    client, _ = connection()
     start_thread(os.read, libc.inotify_init(), 4096)
     start_thread(os.waitid, os.P_PID, helper, os.WEXITED)
     start_thread(poll, client.fileno())
