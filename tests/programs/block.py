@@ -72,6 +72,10 @@ def stop_once(pid):
         os.kill(pid, signal_number)
 
 
+def say_ready():
+    print('ready', os.getpid(), flush=True)
+
+
 signal.alarm(900)  # LIFE_SECONDS of bounded.h
 if kind == 'large':
     fork_large()
@@ -84,7 +88,9 @@ elif kind == 'descriptors':  # and a child that reads
     ends = os.pipe()
     if os.fork() == 0:
         os.read(ends[0], 1)
-print('ready', os.getpid(), flush=True)
+with_threads = kind in ('query', 'watch', 'plumbing', 'two', 'unshared', 'main')
+if not with_threads:  # else when the threads have been started, which takes time
+    say_ready()
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
     if os.fork() == 0:
         idle()
@@ -141,6 +147,7 @@ elif kind == 'query':  # as curl(1), whose resolver has a thread
     query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     query.connect(('127.0.0.1', 53))
     start_thread(poll, query.fileno())
+    say_ready()
     while True:
         poll(reader, 1000)
 elif kind == 'watch':  # as an agent, which also watches files, a helper and its keys
@@ -149,6 +156,7 @@ elif kind == 'watch':  # as an agent, which also watches files, a helper and its
     start_thread(os.read, libc.inotify_init(), 4096)
     start_thread(os.waitid, os.P_PID, helper, os.WEXITED)
     start_thread(poll, client.fileno())
+    say_ready()
     poll(os.openpty()[1])
 elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
     def run_loop(fd, tick):
@@ -239,8 +247,11 @@ elif kind == 'busy':  # one of two threads computes
     time.sleep(1000)
 elif kind == 'main':  # the main thread computes
     start_thread(time.sleep, 1000)
+    say_ready()
     compute()
 elif kind == 'leaderless':  # the main thread has exited, and another one is left
     start_thread()
     libc.pthread_exit(None)
+if with_threads:
+    say_ready()
 idle()
