@@ -482,28 +482,16 @@ fd_say(struct scene *scene, int fd)
 	return say_file(scene, &end);
 }
 
-/* Whether INFO, of a descriptor, has a lock of the whole file, of the kind that
- * the thread's call takes: flock(2), or both kinds of fcntl(2). It is in the
- * way of that call, also if it is for reading: beside it no other could be. */
-static bool
-has_lock(const struct scene *scene, const char *info)
-{
-	const char *const kinds =
-	    scene->thread.number == SYS_flock ? "F" : "PO"; /* POSIX, OFDLCK */
-
-	for (; (info = strstr(info, "lock:")) != NULL; info++) {
-		if (strchr(kinds, field(info, 1)[0]) != NULL &&
-		    starts_with(field(info, 6), "0 EOF"))
-			return true;
-	}
-	return false;
-}
-
-/* Whether a descriptor of PID has LOCK, of find_lock(). Another user's may not
- * be read: then a lock that PID has taken, as its row says, is its own. */
+/* Whether a descriptor of PID has LOCK, of find_lock(); or, if LOCK is a file,
+ * a lock of all of that file, of the kind that the thread's call takes: it is
+ * in the way of that call, also if it is for reading: beside it no other could
+ * be. If another user's descriptors may not be read, a lock that PID has taken,
+ * as its row says, is its own. */
 static bool
 holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
+	const bool is_flock = scene->thread.number == SYS_flock;
+
 	procfs_list_of(pid, "fdinfo", &fds);
 	for (size_t i = 0; i < fds.count && duration_now() < scene->until;
 	     i++) {
@@ -511,7 +499,9 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 
 		read_info(pid, fds.numbers[i], info);
 		if (strstr(info, lock) != NULL &&
-		    (!starts_with(lock, FILE_ID) || has_lock(scene, info)))
+		    (!starts_with(lock, FILE_ID) ||
+		     (strstr(info, " 0 EOF") != NULL &&
+		      (strstr(info, "FLOCK") != NULL) == is_flock)))
 			return true;
 	}
 	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
