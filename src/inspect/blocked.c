@@ -118,7 +118,7 @@ say_child(struct scene *scene)
 		if (args[0] == P_PID)
 			which = (pid_t)args[1];
 		if (args[0] == KERNEL_P_PIDFD)
-			which = fd_value(scene, (int)args[1], "Pid:\t");
+			which = fd_pid(scene, (int)args[1]);
 	}
 	say_children(scene, which, "a child");
 }

@@ -86,17 +86,6 @@ read_descriptor(pid_t pid, int fd)
 	return end;
 }
 
-/* The file system may hang: it is not asked. */
-static mode_t
-type_of(const struct descriptor *descriptor)
-{
-	struct kernel_statx file = { .mode = 0 };
-
-	(void)syscall(SYS_statx, AT_FDCWD, descriptor->path, AT_NOT_ASKED,
-	              STATX_TYPE_ONLY, &file);
-	return file.mode;
-}
-
 /* The descriptors that one of the functions below reads: 128 KiB. */
 static struct procfs_list fds;
 
@@ -370,16 +359,15 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-/* Says "pipe from 4711", where WORD is "pipe", or of a FIFO. */
+/* Says " (pipe from 4711)"; or of a FIFO, " (FIFO /run/x from 4711)". */
 static enum source
-say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
-         const char *name)
+say_pipe(struct scene *scene, const struct descriptor *end)
 {
 	const bool reads = (end->mode & S_IRUSR) != 0;
 	const bool writes = (end->mode & S_IWUSR) != 0;
 	int count = 1;
 
-	say(scene, " (%s%s", word, name);
+	say(scene, end->link[0] == '/' ? " (FIFO %s" : " (pipe", end->link);
 	if (reads != writes)
 		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
@@ -402,59 +390,32 @@ read_info(pid_t pid, int fd, char info[TEXT_SIZE])
 	(void)procfs_read(pid, path, info, TEXT_SIZE);
 }
 
-int
-fd_value(const struct scene *scene, int fd, const char *key)
+pid_t
+fd_pid(const struct scene *scene, int fd)
 {
 	char info[TEXT_SIZE];
 
 	read_info(scene->thread.id, fd, info);
 
-	const char *const value = procfs_value(info, key);
+	const char *const value = procfs_value(info, "Pid:\t");
 
-	return value[0] == '\0' ? -1 : (int)strtol(value, NULL, 10);
+	return value[0] == '\0' ? -1 : (pid_t)strtol(value, NULL, 10);
 }
 
+/* What links begin with. */
 static const struct {
-	const char *name; /* begins what "anon_inode:" is */
+	const char *link;
 	enum source source;
-} anonymous[] = {
-	{ "[eventfd", SOURCE_OWN },   { "[timerfd", SOURCE_OWN },
-	{ "[io_uring", SOURCE_OWN },  { "[signalfd", SOURCE_EVENTS },
-	{ "inotify", SOURCE_EVENTS }, { "[fanotify", SOURCE_EVENTS },
+} sources[] = {
+	{ ANONYMOUS "[eventfd", SOURCE_OWN },
+	{ ANONYMOUS "[timerfd", SOURCE_OWN },
+	{ ANONYMOUS "[io_uring", SOURCE_OWN },
+	{ ANONYMOUS "[signalfd", SOURCE_EVENTS },
+	{ ANONYMOUS "inotify", SOURCE_EVENTS },
+	{ ANONYMOUS "[fanotify", SOURCE_EVENTS },
+	{ "/dev/pts/", SOURCE_KEYS },
+	{ "/dev/tty", SOURCE_KEYS },
 };
-
-/* Says what NAME is, "[pidfd]" or "inotify". */
-static enum source
-say_anonymous(struct scene *scene, const char *name, int fd)
-{
-	const char *const word = name + strspn(name, "[");
-	const int pid = fd_value(scene, fd, "Pid:\t");
-
-	say(scene, " (%.*s", (int)strcspn(word, "]"), word);
-	if (pid > 0)
-		say_pid(scene, 0, pid);
-	say(scene, ")");
-	for (size_t i = 0; i < COUNT(anonymous); i++) {
-		if (starts_with(name, anonymous[i].name))
-			return anonymous[i].source;
-	}
-	return SOURCE_OTHERS;
-}
-
-static enum source
-say_file(struct scene *scene, const struct descriptor *descriptor)
-{
-	const char *const name = descriptor->link;
-
-	if (S_ISFIFO(type_of(descriptor)))
-		return say_pipe(scene, descriptor, "FIFO ", name);
-
-	const bool is_terminal =
-	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty");
-
-	say(scene, is_terminal ? " (terminal %s)" : " (%s)", name);
-	return is_terminal ? SOURCE_KEYS : SOURCE_OTHERS;
-}
 
 enum source
 fd_say(struct scene *scene, int fd)
@@ -462,24 +423,45 @@ fd_say(struct scene *scene, int fd)
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
 	const struct descriptor process =
 	    read_descriptor(scene->sight->pid, fd);
+	const char *const link = end.link;
+	struct kernel_statx file = { .mode = 0 };
+	enum source source = SOURCE_OTHERS;
 
-	scene->is_apart = strcmp(end.link, process.link) != 0;
+	scene->is_apart = strcmp(link, process.link) != 0;
 	say(scene, "fd %d", fd);
-	if (end.link[0] == '\0')
+	if (link[0] == '\0')
 		return SOURCE_OTHERS;
-	if (strcmp(end.link, scene->look->streams[0]) == 0 &&
+	if (strcmp(link, scene->look->streams[0]) == 0 &&
 	    scene->thread.wait != WAIT_WRITE) {
 		say(scene, " (standard input, from the caller (--no-stdin "
 		           "gives none))");
 		return SOURCE_KEYS;
 	}
-	if (starts_with(end.link, PIPE))
-		return say_pipe(scene, &end, "pipe", "");
-	if (starts_with(end.link, SOCKET))
+	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
-	if (starts_with(end.link, ANONYMOUS))
-		return say_anonymous(scene, end.link + strlen(ANONYMOUS), fd);
-	return say_file(scene, &end);
+	/* A file system may hang: only what the kernel knows is asked. */
+	(void)syscall(SYS_statx, AT_FDCWD, end.path, AT_NOT_ASKED,
+	              STATX_TYPE_ONLY, &file);
+	if (starts_with(link, PIPE) || S_ISFIFO(file.mode))
+		return say_pipe(scene, &end);
+	for (size_t i = 0; i < COUNT(sources); i++) {
+		if (starts_with(link, sources[i].link))
+			source = sources[i].source;
+	}
+	if (starts_with(link, ANONYMOUS)) { /* "[pidfd]", or "inotify" */
+		const char *name = link + strlen(ANONYMOUS);
+		const pid_t pid = fd_pid(scene, fd);
+
+		name += strspn(name, "[");
+		say(scene, " (%.*s", (int)strcspn(name, "]"), name);
+		if (pid > 0)
+			say_pid(scene, 0, pid);
+		say(scene, ")");
+	} else {
+		say(scene, source == SOURCE_KEYS ? " (terminal %s)" : " (%s)",
+		    link);
+	}
+	return source;
 }
 
 /* Whether a descriptor of PID has LOCK, of find_lock(); or, if LOCK is a file,
