@@ -378,6 +378,7 @@ static void (*const rests[WAIT_COUNT])(struct scene *scene) = {
 	[WAIT_EPOLL] = say_epoll,    [WAIT_SELECT] = say_select,
 	[WAIT_POLL] = say_poll,      [WAIT_CHILD] = say_child,
 	[WAIT_FIFO] = say_fifo,      [WAIT_STOPPED] = say_stop,
+	[WAIT_LOCK] = fd_say_holder,
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. From
@@ -504,12 +505,17 @@ say_wait(struct scene *scene)
 		                              : "waiting in the kernel",
 		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
 	for (const char *at = thread->words; *at != '\0'; at++) {
-		if (*at == '%')
-			fd_say_awaited(scene, (int)thread->args[*++at - '0']);
-		else if (*at == '@')
+		if (*at == '%') {
+			const int argument = *++at - '0';
+
+			if (fd_say(scene, (int)thread->args[argument]) <
+			    SOURCE_KEYS)
+				thread->rank = WAIT_LOOP;
+		} else if (*at == '@') {
 			say_path(scene, *++at - '0');
-		else
+		} else {
 			say(scene, "%c", *at);
+		}
 	}
 	/* Unless it polls others than itself: say_polled(). */
 	if (thread->wait >= WAIT_EPOLL && thread->wait <= WAIT_POLL)

@@ -377,6 +377,9 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
+	if (scene->thread.wait == WAIT_WRITE &&
+	    strstr(scene->thread.function, "pipe_") != NULL)
+		say(scene, ": the pipe is full");
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
@@ -528,8 +531,8 @@ find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 }
 
 /* Processes inherit an flock(2), so the tree may have it, too. */
-static void
-say_holder(struct scene *scene)
+void
+fd_say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
 	const pid_t self = scene->sight->pid;
@@ -549,18 +552,4 @@ say_holder(struct scene *scene)
 		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
 		return;
 	}
-}
-
-void
-fd_say_awaited(struct scene *scene, int fd)
-{
-	struct thread *const thread = &scene->thread;
-
-	if (fd_say(scene, fd) < SOURCE_KEYS)
-		thread->rank = WAIT_LOOP;
-	if (thread->wait == WAIT_WRITE &&
-	    strstr(thread->function, "pipe_") != NULL)
-		say(scene, ": the pipe is full");
-	if (thread->wait == WAIT_LOCK)
-		say_holder(scene);
 }
