@@ -252,19 +252,10 @@ say_address(struct scene *scene, const char *word, const char *text)
 		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
-/* Says who has the socket INODE, as the other end; returns as say_ends(). */
-static int
-say_peer(struct scene *scene, unsigned long inode, const char *word)
-{
-	char link[LOOK_LINK_SIZE];
-
-	(void)snprintf(link, sizeof(link), SOCKET "%lu]", inode);
-	return inode == 0 ? 0 : say_ends(scene, link, 0, word);
-}
-
 /* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the ROW " 0:
- * 0100007F:A028 0100007F:1538 01 …"; and who has the other end. */
-static void
+ * 0100007F:A028 0100007F:1538 01 …". Returns the inode of the other end, or 0.
+ */
+static unsigned long
 say_internet(struct scene *scene, const char *row, bool is_tcp)
 {
 	const size_t state = number_at(row, 3, 16);
@@ -276,7 +267,8 @@ say_internet(struct scene *scene, const char *row, bool is_tcp)
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 	if (state == TCP_ESTABLISHED && find_row(scene, 0, row, peer) != NULL)
-		(void)say_peer(scene, number_at(peer, 9, 10), ", with");
+		return number_at(peer, 9, 10);
+	return 0;
 }
 
 /* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
@@ -321,8 +313,8 @@ peer_of(unsigned long inode)
 
 /* Says the path of the Unix socket INODE, or of its other end, by its ROW "000:
  * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
- * path (proc(5)). Then says who has the other end; returns as say_ends(). */
-static int
+ * path (proc(5)). Returns the inode of the other end, or 0. */
+static unsigned long
 say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
 {
 	const unsigned long peer = peer_of(inode);
@@ -335,7 +327,7 @@ say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
 	}
 	if (field(row, 7)[0] != '\0')
 		say(scene, "%s%s", word, field(row, 7));
-	return say_peer(scene, peer, " with");
+	return peer;
 }
 
 static enum source
@@ -345,18 +337,24 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	    strtoul(end->link + strlen(SOCKET), NULL, 10);
 	char row[TEXT_SIZE];
 	const struct table *const table = find_row(scene, inode, NULL, row);
+	const bool is_unix = table == tables;
+	char link[LOOK_LINK_SIZE];
+	unsigned long peer = 0;
 	int count = 0;
 
 	say(scene, " (%s", table == NULL ? "socket" : table->words);
-	if (table == tables)
-		count = say_unix(scene, inode, row);
+	if (is_unix)
+		peer = say_unix(scene, inode, row);
 	else if (table != NULL)
-		say_internet(scene, row, table->words[0] == 'T');
+		peer = say_internet(scene, row, table->words[0] == 'T');
+	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
+	if (peer != 0)
+		count = say_ends(scene, link, 0, is_unix ? " with" : ", with");
 	if (count == 0 && scene->thread.wait != WAIT_READ &&
 	    is_output(scene, end))
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
-	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
+	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
 /* Says " (pipe from 4711)"; or of a FIFO, " (FIFO /run/x from 4711)". */
