@@ -19,7 +19,6 @@
 #include "inspect/scene.h"
 
 #define PATH_SIZE  256  /* that is shown */
-#define NAME_SIZE  64   /* of a file in /proc */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
 #define POLLED_MAX 512
 #define CALLS_MAX  5
@@ -34,7 +33,7 @@ static size_t
 read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)
 {
-	char path[NAME_SIZE];
+	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
@@ -213,13 +212,13 @@ say_polled(struct scene *scene, int fd, int events)
 	}
 }
 
-/* Says what else a thread that polls waits for. LIMIT is a time limit: if
- * IN_MS, a number of milliseconds (negative: none), else the address of a
- * timespec (NULL: none). */
+/* Says what else a thread that polls waits for. LIMIT is the address of a
+ * timespec (NULL: without a limit), or a number of milliseconds (-1), which is
+ * not 0 in a call that blocks. */
 static void
-say_rest(struct scene *scene, uint64_t limit, bool in_ms)
+say_rest(struct scene *scene, uint64_t limit)
 {
-	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+	const bool has_limit = limit != 0 && (int)limit != -1;
 
 	if (scene->named_count > 0) {
 		say(scene, scene->has_more ? " and other descriptors" : "");
@@ -247,10 +246,8 @@ say_poll(struct scene *scene)
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
-	scene->has_more |= got < thread->args[1] || thread->number == -1;
-	say_rest(scene, thread->args[2],
-	         thread->number == SYS_poll ||
-	             thread->number == SYS_restart_syscall);
+	scene->has_more |= got < thread->args[1];
+	say_rest(scene, thread->args[2]);
 }
 
 /* Three sets, each of which may be NULL. */
@@ -259,12 +256,11 @@ say_select(struct scene *scene)
 {
 	static const int events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
-	bool is_missed = false;
 
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
 
-		is_missed |=
+		scene->has_more |=
 		    args[i + 1] != 0 &&
 		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
 		for (unsigned fd = 0; fd < FD_SETSIZE && fd < args[0]; fd++) {
@@ -272,8 +268,7 @@ say_select(struct scene *scene)
 				say_polled(scene, (int)fd, events[i]);
 		}
 	}
-	scene->has_more |= is_missed;
-	say_rest(scene, args[4], false);
+	say_rest(scene, args[4]);
 }
 
 /* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
@@ -282,13 +277,10 @@ static void
 say_epoll(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	char path[NAME_SIZE];
-	char text[FILE_SIZE] = "";
-	ssize_t length = -1;
+	char text[FILE_SIZE];
+	const ssize_t length =
+	    fd_read_info(thread->id, (int)thread->args[0], text, sizeof(text));
 
-	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
-	if (thread->number != -1)
-		length = procfs_read(thread->id, path, text, sizeof(text));
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
 		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
 		const unsigned long events =
@@ -298,7 +290,7 @@ say_epoll(struct scene *scene)
 			say_polled(scene, fd, (int)(events & SHRT_MAX));
 	}
 	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
-	say_rest(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
+	say_rest(scene, thread->args[3]);
 }
 
 /* --- all waits ------------------------------------------------------------ */
@@ -456,7 +448,7 @@ read_thread(struct look *look, struct thread *thread)
 {
 	struct procstat stat;
 
-	*thread = (struct thread){ .id = thread->id, .words = "", .alike = 1 };
+	*thread = (struct thread){ .id = thread->id, .words = "" };
 	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
@@ -497,7 +489,8 @@ say_wait(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 
 	scene->named_count = 0;
-	scene->polls = scene->has_more = false;
+	scene->polls = false;
+	scene->has_more = thread->number == -1;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
 		say(scene, "%s (%s)%s",
@@ -567,6 +560,7 @@ blocked_describe(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 	struct thread best = { .id = sight->pid };
 	char words[WAIT_SIZE] = "";
+	size_t alike = 0; /* threads in the same wait as BEST */
 	size_t running = 0;
 
 	procfs_list_of(sight->pid, "task", &ids);
@@ -578,11 +572,12 @@ blocked_describe(struct scene *scene)
 		if (thread->state == 'R' && thread->id == sight->pid)
 			best.rank = WAIT_LOOP; /* helpers that idle tell less */
 		if (is_same_wait(thread, &best)) {
-			best.alike++;
+			alike++;
 		} else if (thread->rank > best.rank &&
 		           describe_thread(scene, words) &&
 		           thread->rank > best.rank) {
 			best = *thread;
+			alike = 1;
 			memcpy(sight->wait, words, sizeof(words));
 		}
 		running += thread->state == 'R';
@@ -591,8 +586,8 @@ blocked_describe(struct scene *scene)
 		                       .size = sizeof(sight->wait),
 		                       .length = strlen(sight->wait) };
 	/* Unless only the main thread waits in this way. */
-	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
-		say(scene, ", in %d of its %zu threads", best.alike,
+	if (scene->line.length > 0 && (alike > 1 || best.id != sight->pid))
+		say(scene, ", in %zu of its %zu threads", alike,
 		    scene->threads);
 	/* The rest of a process that hangs may tick: so both are said. */
 	if (running > 0)

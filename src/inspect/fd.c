@@ -381,14 +381,13 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-/* Reads what the kernel says of a descriptor: proc(5), fdinfo. */
-static void
-read_info(pid_t pid, int fd, char info[TEXT_SIZE])
+ssize_t
+fd_read_info(pid_t pid, int fd, char *text, size_t size)
 {
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
-	(void)procfs_read(pid, path, info, TEXT_SIZE);
+	return procfs_read(pid, path, text, size);
 }
 
 pid_t
@@ -396,7 +395,7 @@ fd_pid(const struct scene *scene, int fd)
 {
 	char info[TEXT_SIZE];
 
-	read_info(scene->thread.id, fd, info);
+	(void)fd_read_info(scene->thread.id, fd, info, sizeof(info));
 
 	const char *const value = procfs_value(info, "Pid:\t");
 
@@ -480,7 +479,7 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 	     i++) {
 		char info[TEXT_SIZE];
 
-		read_info(pid, fds.numbers[i], info);
+		(void)fd_read_info(pid, fds.numbers[i], info, sizeof(info));
 		if (strstr(info, lock) != NULL &&
 		    (!starts_with(lock, FILE_ID) ||
 		     (strstr(info, " 0 EOF") != NULL &&
@@ -518,7 +517,8 @@ find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 		(void)fclose(locks);
 	if (rows == 1)
 		return;
-	read_info(scene->thread.id, (int)scene->thread.args[0], row);
+	(void)fd_read_info(scene->thread.id, (int)scene->thread.args[0], row,
+	                   sizeof(row));
 
 	const char *const file = strstr(row, FILE_ID);
 
