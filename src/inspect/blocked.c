@@ -392,32 +392,13 @@ static const struct {
 
 /* --- the thread that is described ----------------------------------------- */
 
-/* By the call NUMBER; where that is NO_CALL, as WAIT says. */
-static void
-set_wait(struct thread *thread, long number, enum wait wait)
-{
-	thread->wait = WAIT_OTHER;
-	thread->words = "";
-	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
-		const size_t row = i / CALLS_MAX;
-		const int call = rows[row].calls[i % CALLS_MAX];
-
-		if (number == NO_CALL
-		        ? rows[row].wait == wait
-		        : call == number && (call != 0 || i % CALLS_MAX == 0)) {
-			thread->wait = rows[row].wait;
-			thread->words = rows[row].words;
-			return;
-		}
-	}
-}
-
 void
 thread_parse(struct thread *thread)
 {
 	char *at = thread->call;
+	enum wait wait = WAIT_OTHER; /* that is known without the call */
 
-	thread->number = NO_CALL;
+	thread->number = -1;
 	if (*at >= '0' && *at <= '9') { /* "running"; "-1 …": in no call */
 		const long number = strtol(at, &at, 10);
 
@@ -428,15 +409,27 @@ thread_parse(struct thread *thread)
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
 	}
-	set_wait(thread, thread->number, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL &&
 		    (functions[i].wait >= WAIT_FIFO || thread->number == -1 ||
 		     thread->number == SYS_restart_syscall))
-			set_wait(thread, NO_CALL, functions[i].wait);
+			wait = functions[i].wait;
 	}
 	if (thread->state == 'T' || thread->state == 't')
-		set_wait(thread, NO_CALL, WAIT_STOPPED);
+		wait = WAIT_STOPPED;
+	thread->wait = WAIT_OTHER;
+	thread->words = "";
+	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
+		const size_t row = i / CALLS_MAX;
+		const int call = rows[row].calls[i % CALLS_MAX];
+		const bool has_call = call >= 0 && call == thread->number &&
+		                      (call != 0 || i % CALLS_MAX == 0);
+
+		if (wait == WAIT_OTHER ? has_call : rows[row].wait == wait) {
+			thread->wait = rows[row].wait;
+			thread->words = rows[row].words;
+		}
+	}
 	thread->rank = thread->wait;
 	if (thread->state == 'D' && thread->wait < WAIT_VFORK)
 		thread->rank = WAIT_DISK;

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
