@@ -271,28 +271,19 @@ say_internet(struct scene *scene, const char *row, bool is_tcp)
 	return 0;
 }
 
-/* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
- * sock_diag(7) tells the other end of another process's Unix socket. */
-struct question {
-	uint32_t length;
-	uint16_t type, flags;
-	uint32_t numbers[2];
-	uint8_t family, protocol;
-	uint16_t padding;
-	uint32_t states, inode, show, cookie[2];
-};
-
-struct answer {
-	uint32_t header[8]; /* struct nlmsghdr and struct unix_diag_msg */
-	uint16_t length, attribute; /* the first */
-	uint32_t value;
-};
-
-/* Returns the other end of the Unix socket INODE of our network, or 0. */
+/* Returns the other end of the Unix socket INODE of our network, or 0. Only
+ * sock_diag(7) tells it, whose structs musl does not declare. */
 static unsigned long
 peer_of(unsigned long inode)
 {
-	const struct question question = {
+	const struct { /* struct nlmsghdr and struct unix_diag_req */
+		uint32_t length;
+		uint16_t type, flags;
+		uint32_t numbers[2];
+		uint8_t family, protocol;
+		uint16_t padding;
+		uint32_t states, inode, show, cookie[2];
+	} question = {
 		.length = sizeof(question),
 		.type = 20, /* SOCK_DIAG_BY_FAMILY */
 		.flags = 1, /* NLM_F_REQUEST */
@@ -301,7 +292,11 @@ peer_of(unsigned long inode)
 		.show = 4, /* UDIAG_SHOW_PEER */
 		.cookie = { UINT32_MAX, UINT32_MAX },
 	};
-	struct answer answer = { .attribute = 0 };
+	struct {
+		uint32_t header[8]; /* struct nlmsghdr and unix_diag_msg */
+		uint16_t length, attribute; /* the first */
+		uint32_t value;
+	} answer = { .attribute = 0 };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
 	                      4 /* NETLINK_SOCK_DIAG */);
 
