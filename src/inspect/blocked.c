@@ -15,7 +15,6 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/kernel.h"
-#include "inspect/look.h"
 #include "inspect/scene.h"
 
 #define PATH_SIZE  256  /* that is shown */
@@ -27,8 +26,7 @@
 #define RUN_BOUND  (SECOND / 10) /* is for those that wait */
 #define FUTEX_OWN  128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
-/* Reads from the process's memory, up to the first page that is not mapped.
- * Returns how many bytes were read. */
+/* Returns how many bytes it reads: the page behind them is not mapped. */
 static size_t
 read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)
@@ -79,10 +77,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
- * waits with WHICH as its first argument: -1 means any, others below 1 a group,
- * of which only an only child is known. Says WORDS where they are not known: in
- * another PID namespace, or for a tracer (ptrace(2)). */
+/* Says "child 4711", or "its children 4711, 4712", for which wait4(2) with
+ * WHICH waits: -1 is any, others below 1 a group, of which only an only child
+ * is known. Else, as for a tracer or in another PID namespace, says WORDS. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -122,7 +119,6 @@ say_child(struct scene *scene)
 	say_children(scene, which, "a child");
 }
 
-/* Whether a futex is shared by processes only its call tells. */
 static void
 say_futex(struct scene *scene)
 {
@@ -134,7 +130,7 @@ say_futex(struct scene *scene)
 	if (thread->number == -1) {
 		say(scene, " (futex)");
 	} else if (is_alone && thread->handles_sigchld) {
-		/* fish(1) lets the handler of SIGCHLD release it. */
+		/* fish(1) lets a handler release it. */
 		say(scene, " (futex), or for ");
 		say_children(scene, -1, "a signal");
 	} else if (is_alone) {
