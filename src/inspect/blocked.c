@@ -77,9 +77,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712", for which wait4(2) with
- * WHICH waits: -1 is any, others below 1 a group, of which only an only child
- * is known. Else, as for a tracer or in another PID namespace, says WORDS. */
+/* Says "child 4711", or "its children 4711, 4712": WHICH, or if that is not
+ * above 0, any. Else, as for a tracer or in another PID namespace, says WORDS.
+ */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -93,7 +93,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 		    (which <= 0 || child->pid == which))
 			children[count++] = child->pid;
 	}
-	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
+	if (which <= 0 && scene->is_partial)
 		count = 0;
 	say(scene, "%s",
 	    count == 0   ? words
@@ -107,15 +107,13 @@ static void
 say_child(struct scene *scene)
 {
 	const uint64_t *const args = scene->thread.args;
-	pid_t which = (pid_t)args[0];
+	const bool is_waitid = scene->thread.number == SYS_waitid;
+	pid_t which = (pid_t)args[is_waitid ? 1 : 0];
 
-	if (scene->thread.number == SYS_waitid) {
-		which = args[0] == P_ALL ? -1 : 0;
-		if (args[0] == P_PID)
-			which = (pid_t)args[1];
-		if (args[0] == KERNEL_P_PIDFD)
-			which = fd_pid(scene, (int)args[1]);
-	}
+	if (is_waitid && args[0] == KERNEL_P_PIDFD)
+		which = fd_pid(scene, which);
+	else if (is_waitid && args[0] != P_PID)
+		which = 0;
 	say_children(scene, which, "a child");
 }
 
@@ -132,7 +130,7 @@ say_futex(struct scene *scene)
 	} else if (is_alone && thread->handles_sigchld) {
 		/* fish(1) lets a handler release it. */
 		say(scene, " (futex), or for ");
-		say_children(scene, -1, "a signal");
+		say_children(scene, 0, "a signal");
 	} else if (is_alone) {
 		say(scene, " that no other thread can release (futex)");
 	} else {
@@ -168,7 +166,7 @@ say_signals(struct scene *scene)
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
 	    number != CALL_SIGTIMEDWAIT64)
-		say_children(scene, -1, words);
+		say_children(scene, 0, words);
 	else
 		say(scene, "%s", words);
 }

@@ -20,13 +20,9 @@
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
 #define OUTPUT_READER " to the reader of wdrun's output"
-#define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
 #define FILE_ID       "mnt_id:" /* begins the lines of fdinfo on the file */
-
-#define AT_NOT_ASKED    0x4000 /* AT_STATX_DONT_SYNC of statx(2) */
-#define STATX_TYPE_ONLY 0x1U   /* STATX_TYPE */
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -391,10 +387,7 @@ fd_pid(const struct scene *scene, int fd)
 	char info[TEXT_SIZE];
 
 	(void)fd_read_info(scene->thread.id, fd, info, sizeof(info));
-
-	const char *const value = procfs_value(info, "Pid:\t");
-
-	return value[0] == '\0' ? -1 : (pid_t)strtol(value, NULL, 10);
+	return (pid_t)strtol(procfs_value(info, "Pid:\t"), NULL, 10);
 }
 
 /* What links begin with. */
@@ -432,9 +425,10 @@ fd_say(struct scene *scene, int fd)
 	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
 	/* A file system may hang: only what the kernel knows is asked. */
-	(void)syscall(SYS_statx, AT_FDCWD, end.path, AT_NOT_ASKED,
-	              STATX_TYPE_ONLY, &file);
-	if (starts_with(link, PIPE) || S_ISFIFO(file.mode))
+	(void)syscall(SYS_statx, AT_FDCWD, end.path,
+	              0x4000 /* AT_STATX_DONT_SYNC */, 1 /* STATX_TYPE */,
+	              &file);
+	if (starts_with(link, "pipe:[") || S_ISFIFO(file.mode))
 		return say_pipe(scene, &end);
 	for (size_t i = 0; i < COUNT(sources); i++) {
 		if (starts_with(link, sources[i].link))
@@ -513,11 +507,10 @@ find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 	                   sizeof(row));
 
 	const char *const file = strstr(row, FILE_ID);
+	const bool is_known = file != NULL && strstr(file, "ino:") != NULL &&
+	                      strstr(file, "lock:") == NULL;
 
-	lock[0] = '\0';
-	if (file != NULL && strstr(file, "ino:") != NULL &&
-	    strstr(file, "lock:") == NULL)
-		(void)snprintf(lock, TEXT_SIZE, "%s", file);
+	(void)snprintf(lock, TEXT_SIZE, "%s", is_known ? file : "");
 }
 
 /* Processes inherit an flock(2), so the tree may have it, too. */
