@@ -44,8 +44,6 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* --- the words of each wait ----------------------------------------------- */
-
 /* Says the path in ARGUMENT, if it is absolute, or in the working directory. */
 static void
 say_path(struct scene *scene, int argument)
@@ -154,10 +152,7 @@ say_stop(struct scene *scene)
 		    signal == SIGTTIN ? "read" : "use");
 }
 
-/* --- event loops ---------------------------------------------------------- */
-
-/* Says for whose SIGCHLD the thread waits, if it has a handler; but sigwait(3)
- * waits for the signals of its set, handler or not. */
+/* A handler of SIGCHLD waits for children; sigwait(3), for its set alone. */
 static void
 say_signals(struct scene *scene)
 {
@@ -171,8 +166,8 @@ say_signals(struct scene *scene)
 		say(scene, "%s", words);
 }
 
-/* Says a descriptor that is polled for EVENTS of poll(2), or epoll(7), unless
- * it is the process's own plumbing, or was said before. */
+/* Says a descriptor that is polled for EVENTS, unless it was said before, or is
+ * the process's own plumbing. */
 static void
 say_polled(struct scene *scene, int fd, int events)
 {
@@ -206,9 +201,8 @@ say_polled(struct scene *scene, int fd, int events)
 	}
 }
 
-/* Says what else a thread that polls waits for. LIMIT is the address of a
- * timespec (NULL: without a limit), or a number of milliseconds (-1), which is
- * not 0 in a call that blocks. */
+/* Says what else is waited for. LIMIT is the address of a timespec (NULL:
+ * none); or milliseconds (-1: none), which are not 0 in a call that blocks. */
 static void
 say_rest(struct scene *scene, uint64_t limit)
 {
@@ -286,8 +280,6 @@ say_epoll(struct scene *scene)
 	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
 	say_rest(scene, thread->args[3]);
 }
-
-/* --- all waits ------------------------------------------------------------ */
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
  * the descriptor in the first argument, "@0" the path. 0 ends the calls, but as
@@ -368,8 +360,8 @@ static void (*const rests[WAIT_COUNT])(struct scene *scene) = {
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. From
- * WAIT_FIFO on they tell more than its call does; the others its wait where the
- * call may not be read, or was restarted. The last that matches counts:
+ * WAIT_FIFO on they tell more than its call; others tell its wait where the
+ * call is not known, or was restarted. The last that matches counts:
  * "futex_do_wait" has "do_wait" in it. */
 static const struct {
 	const char *part;
@@ -383,8 +375,6 @@ static const struct {
 	{ "kernel_clone", WAIT_VFORK },    { "vfork_done", WAIT_VFORK },
 	{ "refrigerator", WAIT_FROZEN },   { "freezer_trap", WAIT_FROZEN },
 };
-
-/* --- the thread that is described ----------------------------------------- */
 
 void
 thread_parse(struct thread *thread)
@@ -456,8 +446,8 @@ read_thread(struct look *look, struct thread *thread)
 	thread_parse(thread);
 }
 
-/* Whether A and B wait for the same: waitid(2) has that in its second argument,
- * and the words of the idle do not say it. */
+/* Whether A and B wait for the same: that is the second argument of waitid(2),
+ * else the first. The words of the idle do not say it. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {
@@ -504,11 +494,11 @@ say_wait(struct scene *scene)
 		rests[thread->wait](scene);
 }
 
-/* Describes the thread in WORDS. If it is still in the same call afterwards,
- * then all that was read belongs to that call. But an event loop that wakes up
- * for its own plumbing is in another one by then: what two descriptions in a
- * row say is true of both. An only thread that runs may be about to wait again.
- * Returns false if the thread does not wait. */
+/* Describes the thread in WORDS, or returns false: it does not wait. If it is
+ * in the same call afterwards, all that was read is of that call. But an event
+ * loop that wakes up for its own plumbing is in another one: what two
+ * descriptions in a row say is true of both. An only thread that runs may soon
+ * wait again. */
 static bool
 describe_thread(struct scene *scene, char words[WAIT_SIZE])
 {

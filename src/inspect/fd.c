@@ -64,8 +64,6 @@ starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* --- the descriptors of the tree ------------------------------------------ */
-
 /* The link's mode is the descriptor's: tid_fd_update_inode() in the kernel. */
 static struct descriptor
 read_descriptor(pid_t pid, int fd)
@@ -164,11 +162,8 @@ fd_say_output(struct scene *scene)
 	}
 }
 
-/* --- sockets -------------------------------------------------------------- */
-
-/* Whether field NUMBER of ROW and field PEER_NUMBER of PEER are the same
- * address, "0100007F:0050", also where one of them, of IPv4, is written as of
- * IPv6: by the part that both have. */
+/* Whether two fields are the same address, "0100007F:0050", also where one of
+ * them, of IPv4, is written as of IPv6: by the part that both have. */
 static bool
 is_same_address(const char *row, int number, const char *peer, int peer_number)
 {
@@ -190,9 +185,9 @@ static const struct table {
 	{ "udp6", "UDP", 9 },
 };
 
-/* Copies the row of the socket INODE; or, if PEER is not NULL, of the other end
- * of the connection of that row; in the thread's own network namespace. Returns
- * its table; or NULL, and ROW is "". */
+/* Copies the row of the socket INODE; or, if PEER is a row, of the other end of
+ * its connection; in the thread's network namespace. Returns the table; or
+ * NULL, and ROW is "". */
 static const struct table *
 find_row(const struct scene *scene, unsigned long inode, const char *peer,
          char row[TEXT_SIZE])
@@ -249,8 +244,7 @@ say_address(struct scene *scene, const char *word, const char *text)
 }
 
 /* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the ROW " 0:
- * 0100007F:A028 0100007F:1538 01 …". Returns the inode of the other end, or 0.
- */
+ * 0100007F:A028 0100007F:1538 01 …". Returns the other end's inode, or 0. */
 static unsigned long
 say_internet(struct scene *scene, const char *row, bool is_tcp)
 {
@@ -304,7 +298,7 @@ peer_of(unsigned long inode)
 
 /* Says the path of the Unix socket INODE, or of its other end, by its ROW "000:
  * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
- * path (proc(5)). Returns the inode of the other end, or 0. */
+ * path (proc(5)). Returns the other end's inode, or 0. */
 static unsigned long
 say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
 {
@@ -451,10 +445,9 @@ fd_say(struct scene *scene, int fd)
 }
 
 /* Whether a descriptor of PID has LOCK, of find_lock(); or, if LOCK is a file,
- * a lock of all of that file, of the kind that the thread's call takes: it is
- * in the way of that call, also if it is for reading: beside it no other could
- * be. If another user's descriptors may not be read, a lock that PID has taken,
- * as its row says, is its own. */
+ * a lock on all of it, of the kind that the call takes: that is in the way,
+ * even for reading, as no other could be beside it. If another user's may not
+ * be read, a lock that PID has taken, as its row says, is its own. */
 static bool
 holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
@@ -477,12 +470,12 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 
 /* Finds the LOCK that the thread waits for. In /proc/locks, "1: -> FLOCK
  * ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row without an arrow:
- * proc(5). LOCK is that row without its number, as in the fdinfo of each
- * descriptor that has the lock. But the rows of a process may be those of other
- * threads; and none is there for an open file description lock, nor, in another
- * PID namespace, for a lock whose taker is dead (locks_show() in fs/locks.c).
- * Then LOCK is what fdinfo says of the file; or "" before Linux 5.14, and for a
- * descriptor that has a lock, as processes that share it are not in the way. */
+ * proc(5). LOCK is that row without its number, as in fdinfo. But of several
+ * rows, some are of other threads; and none is there for an open file
+ * description lock, nor, in another PID namespace, for a lock whose taker is
+ * dead: locks_show(), fs/locks.c. Then LOCK is the file, by its fdinfo (since
+ * Linux 5.14); or "" if the descriptor has a lock: whoever shares it is not in
+ * the way. */
 static void
 find_lock(const struct scene *scene, char lock[TEXT_SIZE])
 {
