@@ -243,24 +243,6 @@ say_address(struct scene *scene, const char *word, const char *text)
 		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
-/* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the ROW " 0:
- * 0100007F:A028 0100007F:1538 01 …". Returns the other end's inode, or 0. */
-static unsigned long
-say_internet(struct scene *scene, const char *row, bool is_tcp)
-{
-	const size_t state = number_at(row, 3, 16);
-	char peer[TEXT_SIZE];
-
-	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
-	            field(row, 1));
-	say_address(scene, " -> ", field(row, 2));
-	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
-		say(scene, "%s", tcp_states[state]);
-	if (state == TCP_ESTABLISHED && find_row(scene, 0, row, peer) != NULL)
-		return number_at(peer, 9, 10);
-	return 0;
-}
-
 /* Returns the other end of the Unix socket INODE of our network, or 0. Only
  * sock_diag(7) tells it, whose structs musl does not declare. */
 static unsigned long
@@ -296,42 +278,47 @@ peer_of(unsigned long inode)
 	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
-/* Says the path of the Unix socket INODE, or of its other end, by its ROW "000:
- * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
- * path (proc(5)). Returns the other end's inode, or 0. */
-static unsigned long
-say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
-{
-	const unsigned long peer = peer_of(inode);
-	const char *word =
-	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
-
-	if (field(row, 7)[0] == '\0' && peer != 0) {
-		(void)find_row(scene, peer, NULL, row);
-		word = " to ";
-	}
-	if (field(row, 7)[0] != '\0')
-		say(scene, "%s%s", word, field(row, 7));
-	return peer;
-}
-
+/* Says " (TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established)", by the row " 0:
+ * 0100007F:A028 0100007F:1538 01 …"; or " (Unix socket to /run/x with 4711)",
+ * by rows "000: 00000002 00000000 00010000 0001 01 4711 /run/x", where '@'
+ * begins an abstract path: proc(5). An end without a path has that of the other
+ * end. */
 static enum source
 say_socket(struct scene *scene, const struct descriptor *end)
 {
 	const unsigned long inode =
 	    strtoul(end->link + strlen(SOCKET), NULL, 10);
 	char row[TEXT_SIZE];
+	char peer_row[TEXT_SIZE];
+	char link[LOOK_LINK_SIZE];
 	const struct table *const table = find_row(scene, inode, NULL, row);
 	const bool is_unix = table == tables;
-	char link[LOOK_LINK_SIZE];
-	unsigned long peer = 0;
+	const size_t state = number_at(row, 3, 16);
+	unsigned long peer = is_unix ? peer_of(inode) : 0;
 	int count = 0;
 
 	say(scene, " (%s", table == NULL ? "socket" : table->words);
-	if (is_unix)
-		peer = say_unix(scene, inode, row);
-	else if (table != NULL)
-		peer = say_internet(scene, row, table->words[0] == 'T');
+	if (is_unix) {
+		const char *word =
+		    starts_with(field(row, 3), "0001") ? " listening on " : " ";
+
+		if (field(row, 7)[0] == '\0' && peer != 0) {
+			(void)find_row(scene, peer, NULL, row);
+			word = " to ";
+		}
+		if (field(row, 7)[0] != '\0')
+			say(scene, "%s%s", word, field(row, 7));
+	} else if (table != NULL) {
+		say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
+		            field(row, 1));
+		say_address(scene, " -> ", field(row, 2));
+		if (table->words[0] == 'T' && state < TCP_LISTEN &&
+		    tcp_states[state] != NULL)
+			say(scene, "%s", tcp_states[state]);
+		if (state == TCP_ESTABLISHED &&
+		    find_row(scene, 0, row, peer_row) != NULL)
+			peer = number_at(peer_row, 9, 10);
+	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
 	if (peer != 0)
 		count = say_ends(scene, link, 0, is_unix ? " with" : ", with");
