@@ -191,11 +191,10 @@ say_polled(struct scene *scene, int fd, int events)
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_KEYS && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
-	scene->has_more =
-	    source > SOURCE_OWN && scene->named_count == NAMED_MAX;
-	if (source > SOURCE_OWN && !scene->has_more) {
+	if (source > SOURCE_OWN && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
 	} else {
+		scene->has_more = source > SOURCE_OWN;
 		line->length = before;
 		line->text[before] = '\0';
 	}
@@ -563,7 +562,6 @@ blocked_describe(struct scene *scene)
 	if (running > 0 && scene->threads > 1)
 		say(scene, ", in %zu of its %zu threads", running,
 		    scene->threads);
-	thread->id = sight->pid;
 	if (scene->look->tells_holders)
 		fd_say_output(scene);
 }

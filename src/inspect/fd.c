@@ -72,11 +72,9 @@ read_descriptor(pid_t pid, int fd)
 	struct stat status;
 
 	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
-	if (readlink(end.path, end.link, sizeof(end.link)) != -1 &&
+	if (readlink(end.path, end.link, sizeof(end.link) - 1) != -1 &&
 	    lstat(end.path, &status) != -1)
 		end.mode = status.st_mode;
-	if (end.link[sizeof(end.link) - 1] != '\0') /* too long */
-		end.link[0] = '\0';
 	return end;
 }
 
@@ -138,7 +136,7 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 static bool
 is_output(const struct scene *scene, const struct descriptor *end)
 {
-	return (end->mode & S_IWUSR) != 0 && end->link[0] != '\0' &&
+	return (end->mode & S_IWUSR) != 0 &&
 	       (strcmp(end->link, scene->look->streams[1]) == 0 ||
 	        strcmp(end->link, scene->look->streams[2]) == 0);
 }

@@ -166,7 +166,8 @@ look_add(struct strbuf *lines, const struct look *look, char separator)
 			            sight->pid, sight->command);
 			continue;
 		}
-		strbuf_addf(lines, i == 0 ? ":%c" : "%c", separator);
+		if (i > 0 || separator == '\0')
+			strbuf_addf(lines, i == 0 ? ":%c" : "%c", separator);
 
 		const size_t start = lines->length;
 
@@ -245,10 +246,6 @@ look_explain(pid_t root, bool as_json)
 	else
 		look_add(&text, &look, '\n');
 	strbuf_addf(&text, "\n");
-	if (!as_json && !text.is_cut) { /* the list begins with ":\n" */
-		text.text += strlen(":\n");
-		text.length -= strlen(":\n");
-	}
 	if (look.is_denied && geteuid() != 0)
 		message("what some wait for may not be read: root sees more");
 	return message_print(&text);
