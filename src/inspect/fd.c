@@ -453,54 +453,49 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
 }
 
-/* Finds the LOCK that the thread waits for. In /proc/locks, "1: -> FLOCK
- * ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row without an arrow:
- * proc(5). LOCK is that row without its number, as in fdinfo. But of several
- * rows, some are of other threads; and none is there for an open file
- * description lock, nor, in another PID namespace, for a lock whose taker is
- * dead: locks_show(), fs/locks.c. Then LOCK is the file, by its fdinfo (since
- * Linux 5.14); or "" if the descriptor has a lock: whoever shares it is not in
- * the way. */
-static void
-find_lock(const struct scene *scene, char lock[TEXT_SIZE])
-{
-	FILE *const locks = fopen("locks", "re");
-	char row[TEXT_SIZE];
-	char last[TEXT_SIZE] = ""; /* without an arrow */
-	int rows = 0;
-
-	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
-		if (field(row, 1)[0] != '-') {
-			memcpy(last, row, sizeof(row));
-		} else if ((pid_t)number_at(row, 5, 10) == scene->sight->pid) {
-			rows++;
-			(void)snprintf(lock, TEXT_SIZE, "%s", field(last, 1));
-		}
-	}
-	if (locks != NULL)
-		(void)fclose(locks);
-	if (rows == 1)
-		return;
-	(void)fd_read_info(scene->thread.id, (int)scene->thread.args[0], row,
-	                   sizeof(row));
-
-	const char *const file = strstr(row, FILE_ID);
-	const bool is_known = file != NULL && strstr(file, "ino:") != NULL &&
-	                      strstr(file, "lock:") == NULL;
-
-	(void)snprintf(lock, TEXT_SIZE, "%s", is_known ? file : "");
-}
-
-/* Processes inherit an flock(2), so the tree may have it, too. */
+/* Says who has the lock that the thread waits for, by its LOCK: in /proc/locks,
+ * "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row
+ * without an arrow, which is in fdinfo, too, without its number: proc(5). But
+ * of several rows, some are of other threads; and none is there for an open
+ * file description lock, nor, in another PID namespace, for a lock whose taker
+ * is dead: locks_show(), fs/locks.c. Then LOCK is the file, by its fdinfo
+ * (since Linux 5.14); unless the descriptor has a lock: whoever shares that is
+ * not in the way. */
 void
 fd_say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
 	const pid_t self = scene->sight->pid;
+	FILE *const locks = fopen("locks", "re");
+	char row[TEXT_SIZE];
+	char last[TEXT_SIZE] = ""; /* without an arrow */
 	char lock[TEXT_SIZE] = "";
 	struct procstat stat;
+	int rows = 0;
 
-	find_lock(scene, lock);
+	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
+		if (field(row, 1)[0] != '-') {
+			memcpy(last, row, sizeof(row));
+		} else if ((pid_t)number_at(row, 5, 10) == self) {
+			rows++;
+			(void)snprintf(lock, sizeof(lock), "%s",
+			               field(last, 1));
+		}
+	}
+	if (locks != NULL)
+		(void)fclose(locks);
+	if (rows != 1) {
+		(void)fd_read_info(scene->thread.id, (int)scene->thread.args[0],
+		                   row, sizeof(row));
+
+		const char *const file = strstr(row, FILE_ID);
+		const bool is_known = file != NULL &&
+		                      strstr(file, "ino:") != NULL &&
+		                      strstr(file, "lock:") == NULL;
+
+		(void)snprintf(lock, sizeof(lock), "%s", is_known ? file : "");
+	}
+	/* Processes inherit an flock(2), so the tree may have it, too. */
 	for (size_t i = 0; i <= look->count && lock[0] != '\0'; i++) {
 		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3, 10)
 		                         : look->sights[i - 1].pid;
