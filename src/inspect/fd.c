@@ -36,9 +36,9 @@ field(const char *line, int number)
 }
 
 static unsigned long
-number_at(const char *line, int number, int base)
+number_at(const char *line, int number)
 {
-	return strtoul(field(line, number), NULL, base);
+	return strtoul(field(line, number), NULL, 10);
 }
 
 void
@@ -87,8 +87,7 @@ read_ends(struct scene *scene)
 {
 	if (scene->end_count > 0)
 		return;
-	/* In --explain of a process outside a run, a process that is not shown
-	 * may have the other end. */
+	/* Outside of a run, a process that is not shown may have an end. */
 	scene->has_missed = scene->is_partial || scene->look->target == 0;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
@@ -204,7 +203,7 @@ find_row(const struct scene *scene, unsigned long inode, const char *peer,
 		       duration_now() < scene->until &&
 		       fgets(row, TEXT_SIZE, file) != NULL)
 			is_found = peer == NULL
-			               ? number_at(row, at->inode, 10) == inode
+			               ? number_at(row, at->inode) == inode
 			               : is_same_address(row, 1, peer, 2) &&
 			                     is_same_address(row, 2, peer, 1);
 		if (file != NULL)
@@ -291,7 +290,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	char link[LOOK_LINK_SIZE];
 	const struct table *const table = find_row(scene, inode, NULL, row);
 	const bool is_unix = table == tables;
-	const size_t state = number_at(row, 3, 16);
+	const size_t state = strtoul(field(row, 3), NULL, 16);
 	unsigned long peer = is_unix ? peer_of(inode) : 0;
 	int count = 0;
 
@@ -315,7 +314,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 			say(scene, "%s", tcp_states[state]);
 		if (state == TCP_ESTABLISHED &&
 		    find_row(scene, 0, row, peer_row) != NULL)
-			peer = number_at(peer_row, 9, 10);
+			peer = number_at(peer_row, 9);
 	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
 	if (peer != 0)
@@ -450,7 +449,7 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 		      (strstr(info, "FLOCK") != NULL) == is_flock)))
 			return true;
 	}
-	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
+	return fds.count == 0 && (pid_t)number_at(lock, 3) == pid;
 }
 
 /* Says who has the lock that the thread waits for, by its LOCK: in /proc/locks,
@@ -476,7 +475,7 @@ fd_say_holder(struct scene *scene)
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
 		if (field(row, 1)[0] != '-') {
 			memcpy(last, row, sizeof(row));
-		} else if ((pid_t)number_at(row, 5, 10) == self) {
+		} else if ((pid_t)number_at(row, 5) == self) {
 			rows++;
 			(void)snprintf(lock, sizeof(lock), "%s",
 			               field(last, 1));
@@ -497,7 +496,7 @@ fd_say_holder(struct scene *scene)
 	}
 	/* Processes inherit an flock(2), so the tree may have it, too. */
 	for (size_t i = 0; i <= look->count && lock[0] != '\0'; i++) {
-		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3, 10)
+		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3)
 		                         : look->sights[i - 1].pid;
 
 		if (pid <= 0 || pid == self ||
