@@ -15,6 +15,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/kernel.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 
 #define PATH_SIZE  256  /* that is shown */
@@ -26,7 +27,7 @@
 #define RUN_BOUND  (SECOND / 10) /* is for those that wait */
 #define FUTEX_OWN  128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
-/* Returns how many bytes it reads: the page behind them is not mapped. */
+/* Reads as far as pages are mapped. Returns how many bytes were read. */
 static size_t
 read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)
@@ -75,8 +76,8 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": WHICH, or if that is not
- * above 0, any. Else, as for a tracer or in another PID namespace, says WORDS.
+/* Says "child 4711", or "its children 4711, 4712": WHICH, or all if that is not
+ * above 0; or WORDS: of a tracer, or where they are in another PID namespace.
  */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)

@@ -245,7 +245,7 @@ say_address(struct scene *scene, const char *word, const char *text)
 static unsigned long
 peer_of(unsigned long inode)
 {
-	const struct { /* struct nlmsghdr and struct unix_diag_req */
+	const struct question { /* struct nlmsghdr and struct unix_diag_req */
 		uint32_t length;
 		uint16_t type, flags;
 		uint32_t numbers[2];
@@ -261,7 +261,7 @@ peer_of(unsigned long inode)
 		.show = 4, /* UDIAG_SHOW_PEER */
 		.cookie = { UINT32_MAX, UINT32_MAX },
 	};
-	struct {
+	struct answer {
 		uint32_t header[8]; /* struct nlmsghdr and unix_diag_msg */
 		uint16_t length, attribute; /* the first */
 		uint32_t value;
@@ -291,7 +291,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	const struct table *const table = find_row(scene, inode, NULL, row);
 	const bool is_unix = table == tables;
 	const size_t state = strtoul(field(row, 3), NULL, 16);
-	unsigned long peer = is_unix ? peer_of(inode) : 0;
+	unsigned long peer = 0;
 	int count = 0;
 
 	say(scene, " (%s", table == NULL ? "socket" : table->words);
@@ -299,6 +299,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		const char *word =
 		    starts_with(field(row, 3), "0001") ? " listening on " : " ";
 
+		peer = peer_of(inode);
 		if (field(row, 7)[0] == '\0' && peer != 0) {
 			(void)find_row(scene, peer, NULL, row);
 			word = " to ";

@@ -152,14 +152,38 @@ look_take(struct look *look, int64_t until)
 	}
 }
 
+/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
+ * only seen at a glance, "  4711 [sleep] [S]"; printable. */
+static void
+add_line(struct strbuf *line, const struct sight *sight)
+{
+	const int64_t age = sight->age - sight->age % SECOND;
+	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
+	const size_t start = line->length;
+	char text[DURATION_TEXT_SIZE];
+
+	strbuf_addf(line, "%*s%d %s [%c", sight->indent, "", sight->pid,
+	            sight->command, sight->state);
+	if (sight->has_times)
+		strbuf_addf(line, " %s", duration_format(age, text));
+	if (cpu > 0)
+		strbuf_addf(line, ", cpu %s", duration_format(cpu, text));
+	if (sight->memory >= MEMORY_SHOWN)
+		strbuf_addf(line, ", %" PRId64 " MiB", sight->memory / 1024);
+	strbuf_addf(line, "]");
+	if (sight->wait[0] != '\0')
+		strbuf_addf(line, ": %s", sight->wait);
+	if (sight->is_refused)
+		strbuf_addf(line, " (%s)", strerror(EPERM));
+	if (!line->is_cut)
+		utf8_make_printable(line->text + start);
+}
+
 void
 look_add(struct strbuf *lines, const struct look *look, char separator)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		const struct sight *const sight = &look->sights[i];
-		const int64_t age = sight->age - sight->age % SECOND;
-		const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
-		char text[DURATION_TEXT_SIZE];
 
 		if (separator == ',') {
 			strbuf_addf(lines, "%s %d %s", i == 0 ? ":" : ",",
@@ -168,26 +192,7 @@ look_add(struct strbuf *lines, const struct look *look, char separator)
 		}
 		if (i > 0 || separator == '\0')
 			strbuf_addf(lines, i == 0 ? ":%c" : "%c", separator);
-
-		const size_t start = lines->length;
-
-		strbuf_addf(lines, "%*s%d %s [%c", sight->indent, "",
-		            sight->pid, sight->command, sight->state);
-		if (sight->has_times)
-			strbuf_addf(lines, " %s", duration_format(age, text));
-		if (cpu > 0)
-			strbuf_addf(lines, ", cpu %s",
-			            duration_format(cpu, text));
-		if (sight->memory >= MEMORY_SHOWN)
-			strbuf_addf(lines, ", %" PRId64 " MiB",
-			            sight->memory / 1024);
-		strbuf_addf(lines, "]");
-		if (sight->wait[0] != '\0')
-			strbuf_addf(lines, ": %s", sight->wait);
-		if (sight->is_refused)
-			strbuf_addf(lines, " (%s)", strerror(EPERM));
-		if (!lines->is_cut)
-			utf8_make_printable(lines->text + start);
+		add_line(lines, sight);
 	}
 	if (look->total > look->count && separator != ',')
 		strbuf_addf(lines, "%c ", separator);

@@ -10,13 +10,15 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "inspect/look.h"
 #include "proc/procfs.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
+
+struct look;
+struct sight;
 
 /* What a thread waits for, in rising order of what that tells: up to WAIT_LOOP
  * it may just be idle; then come waits that another thread may end; then those
