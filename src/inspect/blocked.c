@@ -19,22 +19,20 @@
 #include "inspect/scene.h"
 
 #define PATH_SIZE  256  /* that is shown */
-#define NAME_SIZE  64   /* of a file in /proc */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
 #define POLLED_MAX 512
-#define CALLS_MAX  5
+#define CALLS_MAX  4
 #define NO_CALL    (-1)
 #define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
 #define RUN_BOUND  (SECOND / 10) /* is for those that wait */
 #define FUTEX_OWN  128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
-/* Reads from the process's memory, up to the first page that is not mapped.
- * Returns how many bytes were read. */
+/* Reads as far as pages are mapped. Returns how many bytes were read. */
 static size_t
 read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)
 {
-	char path[NAME_SIZE];
+	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
@@ -46,8 +44,6 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	fds_close(fd);
 	return length < 0 ? 0 : (size_t)length;
 }
-
-/* --- the words of each wait ----------------------------------------------- */
 
 /* Says the path in ARGUMENT, if it is absolute, or in the working directory. */
 static void
@@ -80,10 +76,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
- * waits with WHICH as its first argument: -1 means any, others below 1 a group,
- * of which only an only child is known. Says WORDS where they are not known: in
- * another PID namespace, or for a tracer (ptrace(2)). */
+/* Says "child 4711", or "its children 4711, 4712": WHICH, or all if that is not
+ * above 0; or WORDS: of a tracer, or where they are in another PID namespace.
+ */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -97,7 +92,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 		    (which <= 0 || child->pid == which))
 			children[count++] = child->pid;
 	}
-	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
+	if (which <= 0 && scene->is_partial)
 		count = 0;
 	say(scene, "%s",
 	    count == 0   ? words
@@ -111,19 +106,16 @@ static void
 say_child(struct scene *scene)
 {
 	const uint64_t *const args = scene->thread.args;
-	pid_t which = (pid_t)args[0];
+	const bool is_waitid = scene->thread.number == SYS_waitid;
+	pid_t which = (pid_t)args[is_waitid ? 1 : 0];
 
-	if (scene->thread.number == SYS_waitid) {
-		which = args[0] == P_ALL ? -1 : 0;
-		if (args[0] == P_PID)
-			which = (pid_t)args[1];
-		if (args[0] == KERNEL_P_PIDFD)
-			which = fd_value(scene, (int)args[1], "Pid:\t");
-	}
+	if (is_waitid && args[0] == KERNEL_P_PIDFD)
+		which = fd_pid(scene, which);
+	else if (is_waitid && args[0] != P_PID)
+		which = 0;
 	say_children(scene, which, "a child");
 }
 
-/* Whether a futex is shared by processes only its call tells. */
 static void
 say_futex(struct scene *scene)
 {
@@ -135,9 +127,9 @@ say_futex(struct scene *scene)
 	if (thread->number == -1) {
 		say(scene, " (futex)");
 	} else if (is_alone && thread->handles_sigchld) {
-		/* fish(1) lets the handler of SIGCHLD release it. */
+		/* fish(1) lets a handler release it. */
 		say(scene, " (futex), or for ");
-		say_children(scene, -1, "a signal");
+		say_children(scene, 0, "a signal");
 	} else if (is_alone) {
 		say(scene, " that no other thread can release (futex)");
 	} else {
@@ -161,10 +153,7 @@ say_stop(struct scene *scene)
 		    signal == SIGTTIN ? "read" : "use");
 }
 
-/* --- event loops ---------------------------------------------------------- */
-
-/* Says for whose SIGCHLD the thread waits, if it has a handler; but sigwait(3)
- * waits for the signals of its set, handler or not. */
+/* A handler of SIGCHLD waits for children; sigwait(3), for its set alone. */
 static void
 say_signals(struct scene *scene)
 {
@@ -173,13 +162,13 @@ say_signals(struct scene *scene)
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
 	    number != CALL_SIGTIMEDWAIT64)
-		say_children(scene, -1, words);
+		say_children(scene, 0, words);
 	else
 		say(scene, "%s", words);
 }
 
-/* Says a descriptor that is polled for EVENTS of poll(2), or epoll(7), unless
- * it is the process's own plumbing, or was said before. */
+/* Says a descriptor that is polled for EVENTS, unless it was said before, or is
+ * the process's own plumbing. */
 static void
 say_polled(struct scene *scene, int fd, int events)
 {
@@ -203,23 +192,21 @@ say_polled(struct scene *scene, int fd, int events)
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_KEYS && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
-	scene->has_more =
-	    source > SOURCE_OWN && scene->named_count == NAMED_MAX;
-	if (source > SOURCE_OWN && !scene->has_more) {
+	if (source > SOURCE_OWN && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
 	} else {
+		scene->has_more = source > SOURCE_OWN;
 		line->length = before;
 		line->text[before] = '\0';
 	}
 }
 
-/* Says what else a thread that polls waits for. LIMIT is a time limit: if
- * IN_MS, a number of milliseconds (negative: none), else the address of a
- * timespec (NULL: none). */
+/* Says what else is waited for. LIMIT is the address of a timespec (NULL:
+ * none); or milliseconds (-1: none), which are not 0 in a call that blocks. */
 static void
-say_rest(struct scene *scene, uint64_t limit, bool in_ms)
+say_rest(struct scene *scene, uint64_t limit)
 {
-	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+	const bool has_limit = limit != 0 && (int)limit != -1;
 
 	if (scene->named_count > 0) {
 		say(scene, scene->has_more ? " and other descriptors" : "");
@@ -247,10 +234,8 @@ say_poll(struct scene *scene)
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
-	scene->has_more |= got < thread->args[1] || thread->number == -1;
-	say_rest(scene, thread->args[2],
-	         thread->number == SYS_poll ||
-	             thread->number == SYS_restart_syscall);
+	scene->has_more |= got < thread->args[1];
+	say_rest(scene, thread->args[2]);
 }
 
 /* Three sets, each of which may be NULL. */
@@ -259,12 +244,11 @@ say_select(struct scene *scene)
 {
 	static const int events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
-	bool is_missed = false;
 
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
 
-		is_missed |=
+		scene->has_more |=
 		    args[i + 1] != 0 &&
 		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
 		for (unsigned fd = 0; fd < FD_SETSIZE && fd < args[0]; fd++) {
@@ -272,8 +256,7 @@ say_select(struct scene *scene)
 				say_polled(scene, (int)fd, events[i]);
 		}
 	}
-	scene->has_more |= is_missed;
-	say_rest(scene, args[4], false);
+	say_rest(scene, args[4]);
 }
 
 /* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
@@ -282,13 +265,10 @@ static void
 say_epoll(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	char path[NAME_SIZE];
-	char text[FILE_SIZE] = "";
-	ssize_t length = -1;
+	char text[FILE_SIZE];
+	const ssize_t length =
+	    fd_read_info(thread->id, (int)thread->args[0], text, sizeof(text));
 
-	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
-	if (thread->number != -1)
-		length = procfs_read(thread->id, path, text, sizeof(text));
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
 		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
 		const unsigned long events =
@@ -298,10 +278,8 @@ say_epoll(struct scene *scene)
 			say_polled(scene, fd, (int)(events & SHRT_MAX));
 	}
 	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
-	say_rest(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
+	say_rest(scene, thread->args[3]);
 }
-
-/* --- all waits ------------------------------------------------------------ */
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
  * the descriptor in the first argument, "@0" the path. 0 ends the calls, but as
@@ -311,33 +289,26 @@ static const struct {
 	enum wait wait;
 	int calls[CALLS_MAX];
 } rows[] = {
-	{ "waiting for ",
-	  WAIT_SIGNAL,
-	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-	    CALL_SIGTIMEDWAIT64 } },
+	{ "waiting for ", WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend } },
+	{ "waiting for ", WAIT_SIGNAL, { SYS_rt_sigtimedwait } },
+	{ "waiting for ", WAIT_SIGNAL, { CALL_SIGTIMEDWAIT64 } },
 	{ "waiting for a lock", WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	/* What a stop has interrupted, unless "functions" tells more. */
-	{ "sleeping",
-	  WAIT_SLEEP,
-	  { SYS_restart_syscall, SYS_nanosleep, SYS_clock_nanosleep,
-	    CALL_CLOCK_NANOSLEEP64 } },
-	{ "waiting for a connection on %0",
-	  WAIT_ACCEPT,
-	  { SYS_accept, SYS_accept4 } },
-	{ "",
-	  WAIT_EPOLL,
-	  { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
-	{ "",
-	  WAIT_SELECT,
-	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
+	{ "sleeping", WAIT_SLEEP, { SYS_restart_syscall } },
+	{ "sleeping", WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
+	{ "sleeping", WAIT_SLEEP, { CALL_CLOCK_NANOSLEEP64 } },
+	{ "waiting for a connection on %0", WAIT_ACCEPT, { SYS_accept } },
+	{ "waiting for a connection on %0", WAIT_ACCEPT, { SYS_accept4 } },
+	{ "", WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait } },
+	{ "", WAIT_EPOLL, { CALL_EPOLL_PWAIT2 } },
+	{ "", WAIT_SELECT, { SYS_select, SYS__newselect } },
+	{ "", WAIT_SELECT, { SYS_pselect6, CALL_PSELECT64 } },
 	{ "", WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
 	{ "waiting for ", WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ "reading %0",
-	  WAIT_READ,
-	  { SYS_read, SYS_readv, SYS_pread64, SYS_recvfrom, SYS_recvmsg } },
-	{ "writing %0",
-	  WAIT_WRITE,
-	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
+	{ "reading %0", WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
+	{ "reading %0", WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
+	{ "writing %0", WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
+	{ "writing %0", WAIT_WRITE, { SYS_sendto, SYS_sendmsg } },
 	{ "copying from %0 to %2", WAIT_COPY, { SYS_splice } },
 	{ "copying from %1 to %0", WAIT_COPY, { SYS_sendfile } },
 	{ "waiting for the message queue %0",
@@ -352,20 +323,18 @@ static const struct {
 	{ "entering a directory@0", WAIT_PATH, { SYS_chdir } },
 	{ "opening a file@0", WAIT_PATH, { SYS_open, SYS_creat } },
 	{ "opening a file@1", WAIT_PATH, { SYS_openat, CALL_OPENAT2 } },
-	{ "looking at a file@0",
-	  WAIT_PATH,
-	  { SYS_stat, SYS_lstat, SYS_stat64, SYS_lstat64, SYS_access } },
-	{ "looking at a file@1",
-	  WAIT_PATH,
-	  { SYS_statx, SYS_newfstatat, SYS_fstatat64, SYS_faccessat,
-	    CALL_FACCESSAT2 } },
+	{ "looking at a file@0", WAIT_PATH, { SYS_stat, SYS_lstat } },
+	{ "looking at a file@0", WAIT_PATH, { SYS_stat64, SYS_lstat64 } },
+	{ "looking at a file@0", WAIT_PATH, { SYS_access } },
+	{ "looking at a file@1", WAIT_PATH, { SYS_statx, SYS_newfstatat } },
+	{ "looking at a file@1", WAIT_PATH, { SYS_fstatat64, SYS_faccessat } },
+	{ "looking at a file@1", WAIT_PATH, { CALL_FACCESSAT2 } },
 	{ "making a directory@0", WAIT_PATH, { SYS_mkdir } },
 	{ "making a directory@1", WAIT_PATH, { SYS_mkdirat } },
 	{ "removing a file@0", WAIT_PATH, { SYS_unlink, SYS_rmdir } },
 	{ "removing a file@1", WAIT_PATH, { SYS_unlinkat } },
-	{ "waiting for a lock on %0",
-	  WAIT_LOCK,
-	  { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
+	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_flock } },
+	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_fcntl, SYS_fcntl64 } },
 	{ "opening a FIFO ", WAIT_FIFO, { NO_CALL } },
 	{ "waiting for its child to execute or exit", WAIT_VFORK, { NO_CALL } },
 	{ "frozen", WAIT_FROZEN, { NO_CALL } },
@@ -378,11 +347,12 @@ static void (*const rests[WAIT_COUNT])(struct scene *scene) = {
 	[WAIT_EPOLL] = say_epoll,    [WAIT_SELECT] = say_select,
 	[WAIT_POLL] = say_poll,      [WAIT_CHILD] = say_child,
 	[WAIT_FIFO] = say_fifo,      [WAIT_STOPPED] = say_stop,
+	[WAIT_LOCK] = fd_say_holder,
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. From
- * WAIT_FIFO on they tell more than its call does; the others its wait where the
- * call may not be read, or was restarted. The last that matches counts:
+ * WAIT_FIFO on they tell more than its call; others tell its wait where the
+ * call is not known, or was restarted. The last that matches counts:
  * "futex_do_wait" has "do_wait" in it. */
 static const struct {
 	const char *part;
@@ -397,34 +367,13 @@ static const struct {
 	{ "refrigerator", WAIT_FROZEN },   { "freezer_trap", WAIT_FROZEN },
 };
 
-/* --- the thread that is described ----------------------------------------- */
-
-/* By the call NUMBER; where that is NO_CALL, as WAIT says. */
-static void
-set_wait(struct thread *thread, long number, enum wait wait)
-{
-	thread->wait = WAIT_OTHER;
-	thread->words = "";
-	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
-		const size_t row = i / CALLS_MAX;
-		const int call = rows[row].calls[i % CALLS_MAX];
-
-		if (number == NO_CALL
-		        ? rows[row].wait == wait
-		        : call == number && (call != 0 || i % CALLS_MAX == 0)) {
-			thread->wait = rows[row].wait;
-			thread->words = rows[row].words;
-			return;
-		}
-	}
-}
-
 void
 thread_parse(struct thread *thread)
 {
 	char *at = thread->call;
+	enum wait wait = WAIT_OTHER; /* that is known without the call */
 
-	thread->number = NO_CALL;
+	thread->number = -1;
 	if (*at >= '0' && *at <= '9') { /* "running"; "-1 …": in no call */
 		const long number = strtol(at, &at, 10);
 
@@ -435,15 +384,27 @@ thread_parse(struct thread *thread)
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
 	}
-	set_wait(thread, thread->number, WAIT_OTHER);
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL &&
 		    (functions[i].wait >= WAIT_FIFO || thread->number == -1 ||
 		     thread->number == SYS_restart_syscall))
-			set_wait(thread, NO_CALL, functions[i].wait);
+			wait = functions[i].wait;
 	}
 	if (thread->state == 'T' || thread->state == 't')
-		set_wait(thread, NO_CALL, WAIT_STOPPED);
+		wait = WAIT_STOPPED;
+	thread->wait = WAIT_OTHER;
+	thread->words = "";
+	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
+		const size_t row = i / CALLS_MAX;
+		const int call = rows[row].calls[i % CALLS_MAX];
+		const bool has_call = call >= 0 && call == thread->number &&
+		                      (call != 0 || i % CALLS_MAX == 0);
+
+		if (wait == WAIT_OTHER ? has_call : rows[row].wait == wait) {
+			thread->wait = rows[row].wait;
+			thread->words = rows[row].words;
+		}
+	}
 	thread->rank = thread->wait;
 	if (thread->state == 'D' && thread->wait < WAIT_VFORK)
 		thread->rank = WAIT_DISK;
@@ -455,7 +416,7 @@ read_thread(struct look *look, struct thread *thread)
 {
 	struct procstat stat;
 
-	*thread = (struct thread){ .id = thread->id, .words = "", .alike = 1 };
+	*thread = (struct thread){ .id = thread->id, .words = "" };
 	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
@@ -476,8 +437,8 @@ read_thread(struct look *look, struct thread *thread)
 	thread_parse(thread);
 }
 
-/* Whether A and B wait for the same: waitid(2) has that in its second argument,
- * and the words of the idle do not say it. */
+/* Whether A and B wait for the same: that is the second argument of waitid(2),
+ * else the first. The words of the idle do not say it. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {
@@ -496,7 +457,8 @@ say_wait(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 
 	scene->named_count = 0;
-	scene->polls = scene->has_more = false;
+	scene->polls = false;
+	scene->has_more = thread->number == -1;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
 		say(scene, "%s (%s)%s",
@@ -504,12 +466,17 @@ say_wait(struct scene *scene)
 		                              : "waiting in the kernel",
 		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
 	for (const char *at = thread->words; *at != '\0'; at++) {
-		if (*at == '%')
-			fd_say_awaited(scene, (int)thread->args[*++at - '0']);
-		else if (*at == '@')
+		if (*at == '%') {
+			const int argument = *++at - '0';
+
+			if (fd_say(scene, (int)thread->args[argument]) <
+			    SOURCE_KEYS)
+				thread->rank = WAIT_LOOP;
+		} else if (*at == '@') {
 			say_path(scene, *++at - '0');
-		else
+		} else {
 			say(scene, "%c", *at);
+		}
 	}
 	/* Unless it polls others than itself: say_polled(). */
 	if (thread->wait >= WAIT_EPOLL && thread->wait <= WAIT_POLL)
@@ -518,11 +485,11 @@ say_wait(struct scene *scene)
 		rests[thread->wait](scene);
 }
 
-/* Describes the thread in WORDS. If it is still in the same call afterwards,
- * then all that was read belongs to that call. But an event loop that wakes up
- * for its own plumbing is in another one by then: what two descriptions in a
- * row say is true of both. An only thread that runs may be about to wait again.
- * Returns false if the thread does not wait. */
+/* Describes the thread in WORDS, or returns false: it does not wait. If it is
+ * in the same call afterwards, all that was read is of that call. But an event
+ * loop that wakes up for its own plumbing is in another one: what two
+ * descriptions in a row say is true of both. An only thread that runs may soon
+ * wait again. */
 static bool
 describe_thread(struct scene *scene, char words[WAIT_SIZE])
 {
@@ -561,6 +528,7 @@ blocked_describe(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 	struct thread best = { .id = sight->pid };
 	char words[WAIT_SIZE] = "";
+	size_t alike = 0; /* threads in the same wait as BEST */
 	size_t running = 0;
 
 	procfs_list_of(sight->pid, "task", &ids);
@@ -572,11 +540,12 @@ blocked_describe(struct scene *scene)
 		if (thread->state == 'R' && thread->id == sight->pid)
 			best.rank = WAIT_LOOP; /* helpers that idle tell less */
 		if (is_same_wait(thread, &best)) {
-			best.alike++;
+			alike++;
 		} else if (thread->rank > best.rank &&
 		           describe_thread(scene, words) &&
 		           thread->rank > best.rank) {
 			best = *thread;
+			alike = 1;
 			memcpy(sight->wait, words, sizeof(words));
 		}
 		running += thread->state == 'R';
@@ -585,8 +554,8 @@ blocked_describe(struct scene *scene)
 		                       .size = sizeof(sight->wait),
 		                       .length = strlen(sight->wait) };
 	/* Unless only the main thread waits in this way. */
-	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
-		say(scene, ", in %d of its %zu threads", best.alike,
+	if (scene->line.length > 0 && (alike > 1 || best.id != sight->pid))
+		say(scene, ", in %zu of its %zu threads", alike,
 		    scene->threads);
 	/* The rest of a process that hangs may tick: so both are said. */
 	if (running > 0)
@@ -594,7 +563,6 @@ blocked_describe(struct scene *scene)
 	if (running > 0 && scene->threads > 1)
 		say(scene, ", in %zu of its %zu threads", running,
 		    scene->threads);
-	thread->id = sight->pid;
 	if (scene->look->tells_holders)
 		fd_say_output(scene);
 }

@@ -20,13 +20,9 @@
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
 #define OUTPUT_READER " to the reader of wdrun's output"
-#define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
 #define FILE_ID       "mnt_id:" /* begins the lines of fdinfo on the file */
-
-#define AT_NOT_ASKED    0x4000 /* AT_STATX_DONT_SYNC of statx(2) */
-#define STATX_TYPE_ONLY 0x1U   /* STATX_TYPE */
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -40,9 +36,9 @@ field(const char *line, int number)
 }
 
 static unsigned long
-number_at(const char *line, int number, int base)
+number_at(const char *line, int number)
 {
-	return strtoul(field(line, number), NULL, base);
+	return strtoul(field(line, number), NULL, 10);
 }
 
 void
@@ -68,8 +64,6 @@ starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* --- the descriptors of the tree ------------------------------------------ */
-
 /* The link's mode is the descriptor's: tid_fd_update_inode() in the kernel. */
 static struct descriptor
 read_descriptor(pid_t pid, int fd)
@@ -78,23 +72,10 @@ read_descriptor(pid_t pid, int fd)
 	struct stat status;
 
 	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
-	if (readlink(end.path, end.link, sizeof(end.link)) != -1 &&
+	if (readlink(end.path, end.link, sizeof(end.link) - 1) != -1 &&
 	    lstat(end.path, &status) != -1)
 		end.mode = status.st_mode;
-	if (end.link[sizeof(end.link) - 1] != '\0') /* too long */
-		end.link[0] = '\0';
 	return end;
-}
-
-/* The file system may hang: it is not asked. */
-static mode_t
-type_of(const struct descriptor *descriptor)
-{
-	struct kernel_statx file = { .mode = 0 };
-
-	(void)syscall(SYS_statx, AT_FDCWD, descriptor->path, AT_NOT_ASKED,
-	              STATX_TYPE_ONLY, &file);
-	return file.mode;
 }
 
 /* The descriptors that one of the functions below reads: 128 KiB. */
@@ -106,8 +87,7 @@ read_ends(struct scene *scene)
 {
 	if (scene->end_count > 0)
 		return;
-	/* In --explain of a process outside a run, a process that is not shown
-	 * may have the other end. */
+	/* Outside of a run, a process that is not shown may have an end. */
 	scene->has_missed = scene->is_partial || scene->look->target == 0;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
@@ -155,7 +135,7 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 static bool
 is_output(const struct scene *scene, const struct descriptor *end)
 {
-	return (end->mode & S_IWUSR) != 0 && end->link[0] != '\0' &&
+	return (end->mode & S_IWUSR) != 0 &&
 	       (strcmp(end->link, scene->look->streams[1]) == 0 ||
 	        strcmp(end->link, scene->look->streams[2]) == 0);
 }
@@ -179,11 +159,8 @@ fd_say_output(struct scene *scene)
 	}
 }
 
-/* --- sockets -------------------------------------------------------------- */
-
-/* Whether field NUMBER of ROW and field PEER_NUMBER of PEER are the same
- * address, "0100007F:0050", also where one of them, of IPv4, is written as of
- * IPv6: by the part that both have. */
+/* Whether two fields are the same address, "0100007F:0050", also where one of
+ * them, of IPv4, is written as of IPv6: by the part that both have. */
 static bool
 is_same_address(const char *row, int number, const char *peer, int peer_number)
 {
@@ -205,9 +182,9 @@ static const struct table {
 	{ "udp6", "UDP", 9 },
 };
 
-/* Copies the row of the socket INODE; or, if PEER is not NULL, of the other end
- * of the connection of that row; in the thread's own network namespace. Returns
- * its table; or NULL, and ROW is "". */
+/* Copies the row of the socket INODE; or, if PEER is a row, of the other end of
+ * its connection; in the thread's network namespace. Returns the table; or
+ * NULL, and ROW is "". */
 static const struct table *
 find_row(const struct scene *scene, unsigned long inode, const char *peer,
          char row[TEXT_SIZE])
@@ -226,7 +203,7 @@ find_row(const struct scene *scene, unsigned long inode, const char *peer,
 		       duration_now() < scene->until &&
 		       fgets(row, TEXT_SIZE, file) != NULL)
 			is_found = peer == NULL
-			               ? number_at(row, at->inode, 10) == inode
+			               ? number_at(row, at->inode) == inode
 			               : is_same_address(row, 1, peer, 2) &&
 			                     is_same_address(row, 2, peer, 1);
 		if (file != NULL)
@@ -263,55 +240,19 @@ say_address(struct scene *scene, const char *word, const char *text)
 		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
-/* Says who has the socket INODE, as the other end; returns as say_ends(). */
-static int
-say_peer(struct scene *scene, unsigned long inode, const char *word)
-{
-	char link[LOOK_LINK_SIZE];
-
-	(void)snprintf(link, sizeof(link), SOCKET "%lu]", inode);
-	return inode == 0 ? 0 : say_ends(scene, link, 0, word);
-}
-
-/* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the ROW " 0:
- * 0100007F:A028 0100007F:1538 01 …"; and who has the other end. */
-static void
-say_internet(struct scene *scene, const char *row, bool is_tcp)
-{
-	const size_t state = number_at(row, 3, 16);
-	char peer[TEXT_SIZE];
-
-	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
-	            field(row, 1));
-	say_address(scene, " -> ", field(row, 2));
-	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
-		say(scene, "%s", tcp_states[state]);
-	if (state == TCP_ESTABLISHED && find_row(scene, 0, row, peer) != NULL)
-		(void)say_peer(scene, number_at(peer, 9, 10), ", with");
-}
-
-/* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
- * sock_diag(7) tells the other end of another process's Unix socket. */
-struct question {
-	uint32_t length;
-	uint16_t type, flags;
-	uint32_t numbers[2];
-	uint8_t family, protocol;
-	uint16_t padding;
-	uint32_t states, inode, show, cookie[2];
-};
-
-struct answer {
-	uint32_t header[8]; /* struct nlmsghdr and struct unix_diag_msg */
-	uint16_t length, attribute; /* the first */
-	uint32_t value;
-};
-
-/* Returns the other end of the Unix socket INODE of our network, or 0. */
+/* Returns the other end of the Unix socket INODE of our network, or 0. Only
+ * sock_diag(7) tells it, whose structs musl does not declare. */
 static unsigned long
 peer_of(unsigned long inode)
 {
-	const struct question question = {
+	const struct question { /* struct nlmsghdr and struct unix_diag_req */
+		uint32_t length;
+		uint16_t type, flags;
+		uint32_t numbers[2];
+		uint8_t family, protocol;
+		uint16_t padding;
+		uint32_t states, inode, show, cookie[2];
+	} question = {
 		.length = sizeof(question),
 		.type = 20, /* SOCK_DIAG_BY_FAMILY */
 		.flags = 1, /* NLM_F_REQUEST */
@@ -320,7 +261,11 @@ peer_of(unsigned long inode)
 		.show = 4, /* UDIAG_SHOW_PEER */
 		.cookie = { UINT32_MAX, UINT32_MAX },
 	};
-	struct answer answer = { .attribute = 0 };
+	struct answer {
+		uint32_t header[8]; /* struct nlmsghdr and unix_diag_msg */
+		uint16_t length, attribute; /* the first */
+		uint32_t value;
+	} answer = { .attribute = 0 };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
 	                      4 /* NETLINK_SOCK_DIAG */);
 
@@ -330,243 +275,229 @@ peer_of(unsigned long inode)
 	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
-/* Says the path of the Unix socket INODE, or of its other end, by its ROW "000:
- * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
- * path (proc(5)). Then says who has the other end; returns as say_ends(). */
-static int
-say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
-{
-	const unsigned long peer = peer_of(inode);
-	const char *word =
-	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
-
-	if (field(row, 7)[0] == '\0' && peer != 0) {
-		(void)find_row(scene, peer, NULL, row);
-		word = " to ";
-	}
-	if (field(row, 7)[0] != '\0')
-		say(scene, "%s%s", word, field(row, 7));
-	return say_peer(scene, peer, " with");
-}
-
+/* Says " (TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established)", by the row " 0:
+ * 0100007F:A028 0100007F:1538 01 …"; or " (Unix socket to /run/x with 4711)",
+ * by rows "000: 00000002 00000000 00010000 0001 01 4711 /run/x", where '@'
+ * begins an abstract path: proc(5). An end without a path has that of the other
+ * end. */
 static enum source
 say_socket(struct scene *scene, const struct descriptor *end)
 {
 	const unsigned long inode =
 	    strtoul(end->link + strlen(SOCKET), NULL, 10);
 	char row[TEXT_SIZE];
+	char peer_row[TEXT_SIZE];
+	char link[LOOK_LINK_SIZE];
 	const struct table *const table = find_row(scene, inode, NULL, row);
+	const bool is_unix = table == tables;
+	const size_t state = strtoul(field(row, 3), NULL, 16);
+	unsigned long peer = 0;
 	int count = 0;
 
 	say(scene, " (%s", table == NULL ? "socket" : table->words);
-	if (table == tables)
-		count = say_unix(scene, inode, row);
-	else if (table != NULL)
-		say_internet(scene, row, table->words[0] == 'T');
+	if (is_unix) {
+		const char *word =
+		    starts_with(field(row, 3), "0001") ? " listening on " : " ";
+
+		peer = peer_of(inode);
+		if (field(row, 7)[0] == '\0' && peer != 0) {
+			(void)find_row(scene, peer, NULL, row);
+			word = " to ";
+		}
+		if (field(row, 7)[0] != '\0')
+			say(scene, "%s%s", word, field(row, 7));
+	} else if (table != NULL) {
+		say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
+		            field(row, 1));
+		say_address(scene, " -> ", field(row, 2));
+		if (table->words[0] == 'T' && state < TCP_LISTEN &&
+		    tcp_states[state] != NULL)
+			say(scene, "%s", tcp_states[state]);
+		if (state == TCP_ESTABLISHED &&
+		    find_row(scene, 0, row, peer_row) != NULL)
+			peer = number_at(peer_row, 9);
+	}
+	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
+	if (peer != 0)
+		count = say_ends(scene, link, 0, is_unix ? " with" : ", with");
 	if (count == 0 && scene->thread.wait != WAIT_READ &&
 	    is_output(scene, end))
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
-	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
+	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-/* Says "pipe from 4711", where WORD is "pipe", or of a FIFO. */
+/* Says " (pipe from 4711)"; or of a FIFO, " (FIFO /run/x from 4711)". */
 static enum source
-say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
-         const char *name)
+say_pipe(struct scene *scene, const struct descriptor *end)
 {
 	const bool reads = (end->mode & S_IRUSR) != 0;
 	const bool writes = (end->mode & S_IWUSR) != 0;
 	int count = 1;
 
-	say(scene, " (%s%s", word, name);
+	say(scene, end->link[0] == '/' ? " (FIFO %s" : " (pipe", end->link);
 	if (reads != writes)
 		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
 		say(scene, OUTPUT_READER);
-	else if (count == 0 && !scene->has_missed && !scene->is_apart)
+	else if (count == 0 && !scene->has_missed)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
+	if (scene->thread.wait == WAIT_WRITE &&
+	    strstr(scene->thread.function, "pipe_") != NULL)
+		say(scene, ": the pipe is full");
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-/* Reads what the kernel says of a descriptor: proc(5), fdinfo. */
-static void
-read_info(pid_t pid, int fd, char info[TEXT_SIZE])
+ssize_t
+fd_read_info(pid_t pid, int fd, char *text, size_t size)
 {
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
-	(void)procfs_read(pid, path, info, TEXT_SIZE);
+	return procfs_read(pid, path, text, size);
 }
 
-int
-fd_value(const struct scene *scene, int fd, const char *key)
+pid_t
+fd_pid(const struct scene *scene, int fd)
 {
 	char info[TEXT_SIZE];
 
-	read_info(scene->thread.id, fd, info);
-
-	const char *const value = procfs_value(info, key);
-
-	return value[0] == '\0' ? -1 : (int)strtol(value, NULL, 10);
+	(void)fd_read_info(scene->thread.id, fd, info, sizeof(info));
+	return (pid_t)strtol(procfs_value(info, "Pid:\t"), NULL, 10);
 }
 
+/* What links begin with. */
 static const struct {
-	const char *name; /* begins what "anon_inode:" is */
+	const char *link;
 	enum source source;
-} anonymous[] = {
-	{ "[eventfd", SOURCE_OWN },   { "[timerfd", SOURCE_OWN },
-	{ "[io_uring", SOURCE_OWN },  { "[signalfd", SOURCE_EVENTS },
-	{ "inotify", SOURCE_EVENTS }, { "[fanotify", SOURCE_EVENTS },
+} sources[] = {
+	{ ANONYMOUS "[eventfd", SOURCE_OWN },
+	{ ANONYMOUS "[timerfd", SOURCE_OWN },
+	{ ANONYMOUS "[io_uring", SOURCE_OWN },
+	{ ANONYMOUS "[signalfd", SOURCE_EVENTS },
+	{ ANONYMOUS "inotify", SOURCE_EVENTS },
+	{ ANONYMOUS "[fanotify", SOURCE_EVENTS },
+	{ "/dev/pts/", SOURCE_KEYS },
+	{ "/dev/tty", SOURCE_KEYS },
 };
-
-/* Says what NAME is, "[pidfd]" or "inotify". */
-static enum source
-say_anonymous(struct scene *scene, const char *name, int fd)
-{
-	const char *const word = name + strspn(name, "[");
-	const int pid = fd_value(scene, fd, "Pid:\t");
-
-	say(scene, " (%.*s", (int)strcspn(word, "]"), word);
-	if (pid > 0)
-		say_pid(scene, 0, pid);
-	say(scene, ")");
-	for (size_t i = 0; i < COUNT(anonymous); i++) {
-		if (starts_with(name, anonymous[i].name))
-			return anonymous[i].source;
-	}
-	return SOURCE_OTHERS;
-}
-
-static enum source
-say_file(struct scene *scene, const struct descriptor *descriptor)
-{
-	const char *const name = descriptor->link;
-
-	if (S_ISFIFO(type_of(descriptor)))
-		return say_pipe(scene, descriptor, "FIFO ", name);
-
-	const bool is_terminal =
-	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty");
-
-	say(scene, is_terminal ? " (terminal %s)" : " (%s)", name);
-	return is_terminal ? SOURCE_KEYS : SOURCE_OTHERS;
-}
 
 enum source
 fd_say(struct scene *scene, int fd)
 {
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
-	const struct descriptor process =
-	    read_descriptor(scene->sight->pid, fd);
+	const char *const link = end.link;
+	struct kernel_statx file = { .mode = 0 };
+	enum source source = SOURCE_OTHERS;
 
-	scene->is_apart = strcmp(end.link, process.link) != 0;
 	say(scene, "fd %d", fd);
-	if (end.link[0] == '\0')
+	if (link[0] == '\0')
 		return SOURCE_OTHERS;
-	if (strcmp(end.link, scene->look->streams[0]) == 0 &&
+	if (strcmp(link, scene->look->streams[0]) == 0 &&
 	    scene->thread.wait != WAIT_WRITE) {
 		say(scene, " (standard input, from the caller (--no-stdin "
 		           "gives none))");
 		return SOURCE_KEYS;
 	}
-	if (starts_with(end.link, PIPE))
-		return say_pipe(scene, &end, "pipe", "");
-	if (starts_with(end.link, SOCKET))
+	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
-	if (starts_with(end.link, ANONYMOUS))
-		return say_anonymous(scene, end.link + strlen(ANONYMOUS), fd);
-	return say_file(scene, &end);
-}
-
-/* Whether INFO, of a descriptor, has a lock of the whole file, of the kind that
- * the thread's call takes: flock(2), or both kinds of fcntl(2). It is in the
- * way of that call, also if it is for reading: beside it no other could be. */
-static bool
-has_lock(const struct scene *scene, const char *info)
-{
-	const char *const kinds =
-	    scene->thread.number == SYS_flock ? "F" : "PO"; /* POSIX, OFDLCK */
-
-	for (; (info = strstr(info, "lock:")) != NULL; info++) {
-		if (strchr(kinds, field(info, 1)[0]) != NULL &&
-		    starts_with(field(info, 6), "0 EOF"))
-			return true;
+	/* A file system may hang: only what the kernel knows is asked. */
+	(void)syscall(SYS_statx, AT_FDCWD, end.path,
+	              0x4000 /* AT_STATX_DONT_SYNC */, 1 /* STATX_TYPE */,
+	              &file);
+	if (starts_with(link, "pipe:[") || S_ISFIFO(file.mode))
+		return say_pipe(scene, &end);
+	for (size_t i = 0; i < COUNT(sources); i++) {
+		if (starts_with(link, sources[i].link))
+			source = sources[i].source;
 	}
-	return false;
+	if (starts_with(link, ANONYMOUS)) { /* "[pidfd]", or "inotify" */
+		const char *name = link + strlen(ANONYMOUS);
+		const pid_t pid = fd_pid(scene, fd);
+
+		name += strspn(name, "[");
+		say(scene, " (%.*s", (int)strcspn(name, "]"), name);
+		if (pid > 0)
+			say_pid(scene, 0, pid);
+		say(scene, ")");
+	} else {
+		say(scene, source == SOURCE_KEYS ? " (terminal %s)" : " (%s)",
+		    link);
+	}
+	return source;
 }
 
-/* Whether a descriptor of PID has LOCK, of find_lock(). Another user's may not
- * be read: then a lock that PID has taken, as its row says, is its own. */
+/* Whether a descriptor of PID has LOCK, of find_lock(); or, if LOCK is a file,
+ * a lock on all of it, of the kind that the call takes: that is in the way,
+ * even for reading, as no other could be beside it. If another user's may not
+ * be read, a lock that PID has taken, as its row says, is its own. */
 static bool
 holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
+	const bool is_flock = scene->thread.number == SYS_flock;
+
 	procfs_list_of(pid, "fdinfo", &fds);
 	for (size_t i = 0; i < fds.count && duration_now() < scene->until;
 	     i++) {
 		char info[TEXT_SIZE];
 
-		read_info(pid, fds.numbers[i], info);
+		(void)fd_read_info(pid, fds.numbers[i], info, sizeof(info));
 		if (strstr(info, lock) != NULL &&
-		    (!starts_with(lock, FILE_ID) || has_lock(scene, info)))
+		    (!starts_with(lock, FILE_ID) ||
+		     (strstr(info, " 0 EOF") != NULL &&
+		      (strstr(info, "FLOCK") != NULL) == is_flock)))
 			return true;
 	}
-	return fds.count == 0 && (pid_t)number_at(lock, 3, 10) == pid;
+	return fds.count == 0 && (pid_t)number_at(lock, 3) == pid;
 }
 
-/* Finds the LOCK that the thread waits for. In /proc/locks, "1: -> FLOCK
- * ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row without an arrow:
- * proc(5). LOCK is that row without its number, as in the fdinfo of each
- * descriptor that has the lock. But the rows of a process may be those of other
- * threads; and none is there for an open file description lock, nor, in another
- * PID namespace, for a lock whose taker is dead (locks_show() in fs/locks.c).
- * Then LOCK is what fdinfo says of the file; or "" before Linux 5.14, and for a
- * descriptor that has a lock, as processes that share it are not in the way. */
-static void
-find_lock(const struct scene *scene, char lock[TEXT_SIZE])
+/* Says who has the lock that the thread waits for, by its LOCK: in /proc/locks,
+ * "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row
+ * without an arrow, which is in fdinfo, too, without its number: proc(5). But
+ * of several rows, some are of other threads; and none is there for an open
+ * file description lock, nor, in another PID namespace, for a lock whose taker
+ * is dead: locks_show(), fs/locks.c. Then LOCK is the file, by its fdinfo
+ * (since Linux 5.14); unless the descriptor has a lock: whoever shares that is
+ * not in the way. */
+void
+fd_say_holder(struct scene *scene)
 {
+	const struct look *const look = scene->look;
+	const pid_t self = scene->sight->pid;
 	FILE *const locks = fopen("locks", "re");
 	char row[TEXT_SIZE];
 	char last[TEXT_SIZE] = ""; /* without an arrow */
+	char lock[TEXT_SIZE] = "";
+	struct procstat stat;
 	int rows = 0;
 
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
 		if (field(row, 1)[0] != '-') {
 			memcpy(last, row, sizeof(row));
-		} else if ((pid_t)number_at(row, 5, 10) == scene->sight->pid) {
+		} else if ((pid_t)number_at(row, 5) == self) {
 			rows++;
-			(void)snprintf(lock, TEXT_SIZE, "%s", field(last, 1));
+			(void)snprintf(lock, sizeof(lock), "%s",
+			               field(last, 1));
 		}
 	}
 	if (locks != NULL)
 		(void)fclose(locks);
-	if (rows == 1)
-		return;
-	read_info(scene->thread.id, (int)scene->thread.args[0], row);
+	if (rows != 1) {
+		(void)fd_read_info(scene->thread.id, (int)scene->thread.args[0],
+		                   row, sizeof(row));
 
-	const char *const file = strstr(row, FILE_ID);
+		const char *const file = strstr(row, FILE_ID);
+		const bool is_known = file != NULL &&
+		                      strstr(file, "ino:") != NULL &&
+		                      strstr(file, "lock:") == NULL;
 
-	lock[0] = '\0';
-	if (file != NULL && strstr(file, "ino:") != NULL &&
-	    strstr(file, "lock:") == NULL)
-		(void)snprintf(lock, TEXT_SIZE, "%s", file);
-}
-
-/* Processes inherit an flock(2), so the tree may have it, too. */
-static void
-say_holder(struct scene *scene)
-{
-	const struct look *const look = scene->look;
-	const pid_t self = scene->sight->pid;
-	char lock[TEXT_SIZE] = "";
-	struct procstat stat;
-
-	find_lock(scene, lock);
+		(void)snprintf(lock, sizeof(lock), "%s", is_known ? file : "");
+	}
+	/* Processes inherit an flock(2), so the tree may have it, too. */
 	for (size_t i = 0; i <= look->count && lock[0] != '\0'; i++) {
-		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3, 10)
+		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3)
 		                         : look->sights[i - 1].pid;
 
 		if (pid <= 0 || pid == self ||
@@ -577,18 +508,4 @@ say_holder(struct scene *scene)
 		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
 		return;
 	}
-}
-
-void
-fd_say_awaited(struct scene *scene, int fd)
-{
-	struct thread *const thread = &scene->thread;
-
-	if (fd_say(scene, fd) < SOURCE_KEYS)
-		thread->rank = WAIT_LOOP;
-	if (thread->wait == WAIT_WRITE &&
-	    strstr(thread->function, "pipe_") != NULL)
-		say(scene, ": the pipe is full");
-	if (thread->wait == WAIT_LOCK)
-		say_holder(scene);
 }

@@ -20,19 +20,12 @@
 #define EXPLAIN_BOUND (5 * SECOND)
 #define MEMORY_SHOWN  (INT64_C(100) * 1024) /* KiB, and more */
 
-static void
-add_command(struct sight *sight, int width)
-{
-	struct strbuf command = { .text = sight->command,
-		                  .size = sizeof(sight->command) };
-
-	cmdline_add(&command, sight->pid, width);
-}
-
 /* Reads age, CPU time, command; not within execve(2), where files may hang. */
 static void
 read_line(struct sight *sight)
 {
+	struct strbuf command = { .text = sight->command,
+		                  .size = sizeof(sight->command) };
 	struct procstat stat;
 
 	if (procstat_read(sight->pid, &stat) == -1 || stat.is_dead)
@@ -41,7 +34,7 @@ read_line(struct sight *sight)
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = true;
-	add_command(sight, LOOK_COMMAND);
+	cmdline_add(&command, sight->pid, LOOK_COMMAND);
 }
 
 void
@@ -99,6 +92,8 @@ look_glance(struct look *look, const struct tree *tree)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[look->count];
+		struct strbuf command = { .text = sight->command,
+			                  .size = sizeof(sight->command) };
 		struct procstat stat;
 
 		if (!chosen[i])
@@ -118,7 +113,7 @@ look_glance(struct look *look, const struct tree *tree)
 			.state = stat.state,
 			.memory = stat.memory,
 		};
-		add_command(sight, 0);
+		cmdline_add(&command, sight->pid, 0);
 		for (size_t j = 0; j < look->count; j++) {
 			if (look->sights[j].pid == sight->parent)
 				sight->indent = look->sights[j].indent + INDENT;
@@ -157,18 +152,18 @@ look_take(struct look *look, int64_t until)
 	}
 }
 
-/* Adds SEPARATOR and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
- * process that was only seen at a glance, "  4711 [sleep] [S]"; printable. */
+/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
+ * only seen at a glance, "  4711 [sleep] [S]"; printable. */
 static void
-add_line(struct strbuf *line, const struct sight *sight, char separator)
+add_line(struct strbuf *line, const struct sight *sight)
 {
 	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
-	const size_t start = line->length + 1;
+	const size_t start = line->length;
 	char text[DURATION_TEXT_SIZE];
 
-	strbuf_addf(line, "%c%*s%d %s [%c", separator, sight->indent, "",
-	            sight->pid, sight->command, sight->state);
+	strbuf_addf(line, "%*s%d %s [%c", sight->indent, "", sight->pid,
+	            sight->command, sight->state);
 	if (sight->has_times)
 		strbuf_addf(line, " %s", duration_format(age, text));
 	if (cpu > 0)
@@ -187,15 +182,17 @@ add_line(struct strbuf *line, const struct sight *sight, char separator)
 void
 look_add(struct strbuf *lines, const struct look *look, char separator)
 {
-	strbuf_addf(lines, "%s", look->count == 0 ? "" : ":");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct sight *const sight = &look->sights[i];
 
-		if (separator != ',')
-			add_line(lines, sight, separator);
-		else
-			strbuf_addf(lines, "%s %d %s", i == 0 ? "" : ",",
+		if (separator == ',') {
+			strbuf_addf(lines, "%s %d %s", i == 0 ? ":" : ",",
 			            sight->pid, sight->command);
+			continue;
+		}
+		if (i > 0 || separator == '\0')
+			strbuf_addf(lines, i == 0 ? ":%c" : "%c", separator);
+		add_line(lines, sight);
 	}
 	if (look->total > look->count && separator != ',')
 		strbuf_addf(lines, "%c ", separator);
@@ -253,13 +250,8 @@ look_explain(pid_t root, bool as_json)
 		look_add_json(&text, &look);
 	else
 		look_add(&text, &look, '\n');
-
-	const size_t start = as_json || text.length == 0 ? 0 : strlen(":\n");
-
 	strbuf_addf(&text, "\n");
 	if (look.is_denied && geteuid() != 0)
 		message("what some wait for may not be read: root sees more");
-	text.text += start;
-	text.length -= start;
 	return message_print(&text);
 }

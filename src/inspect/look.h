@@ -36,8 +36,7 @@ struct look {
 	atomic_uint steps; /* counts the processes: in the front's sight */
 	/* Of look_note_streams(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
-	bool tells_holders; /* the processes that hold the output open are
-	                     * told: set by the caller, as these: */
+	bool tells_holders; /* of the output: set by the caller, as these: */
 	pid_t target;       /* 0: the tree is not that of a run */
 	int stop_signal;    /* by which it is stopped; or 0 */
 	bool is_partial;    /* the tree was not read to its end */
@@ -59,8 +58,8 @@ void look_glance(struct look *look, const struct tree *tree);
 void look_take(struct look *look, int64_t until);
 
 /* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to LINES, if SEPARATOR is ',';
- * or ":" and for each process SEPARATOR and, indented by its depth,
- * "4711 sleep 10 [S 2s]: sleeping". */
+ * or, indented by its depth, "4711 sleep 10 [S 2s]: sleeping" of each process,
+ * with SEPARATOR between them; if that is '\0', behind a colon and one more. */
 void look_add(struct strbuf *lines, const struct look *look, char separator);
 
 /* Appends the processes as a JSON array. */

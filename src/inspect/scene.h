@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
@@ -57,7 +57,6 @@ struct thread {
 	char call[256];    /* /proc/ID/syscall; "": not readable */
 	char function[64]; /* of the kernel, from wchan; "": not known */
 	enum wait rank;
-	int alike; /* threads in the same wait, this one included */
 
 	/* What thread_parse() finds. */
 	enum wait wait;
@@ -70,7 +69,7 @@ struct descriptor {
 	pid_t pid;
 	mode_t mode;   /* S_IRUSR: for reading; S_IWUSR: for writing; 0: gone */
 	char path[32]; /* PID/fd/FD, */
-	char link[256]; /* which leads to "pipe:[4711]"; "": too long */
+	char link[256]; /* which leads to "pipe:[4711]"; cut, if it is longer */
 };
 
 struct scene {
@@ -82,7 +81,6 @@ struct scene {
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
 	size_t threads;
-	bool is_apart;      /* it has descriptors of its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
 	bool polls;           /* the thread polls a descriptor */
@@ -115,10 +113,11 @@ enum source {
 };
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;
- * fd_say_awaited(), of that which its call waits for, with what is known of the
- * wait; fd_value() reads KEY, "Pid:\t", of its fdinfo, -1: there is none;
- * fd_say_output() says that the process holds the command's output. */
+ * fd_say_holder() says who has the lock that the thread waits for;
+ * fd_say_output() says that the process holds the command's output. fd_pid()
+ * returns the process of a pidfd, or 0; fd_read_info() reads PID's fdinfo. */
 enum source fd_say(struct scene *scene, int fd);
-void fd_say_awaited(struct scene *scene, int fd);
-int fd_value(const struct scene *scene, int fd, const char *key);
+void fd_say_holder(struct scene *scene);
+pid_t fd_pid(const struct scene *scene, int fd);
 void fd_say_output(struct scene *scene);
+ssize_t fd_read_info(pid_t pid, int fd, char *text, size_t size);
