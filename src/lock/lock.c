@@ -51,15 +51,6 @@ pidfile_check(int directory_fd, const struct stat *status)
 	return S_ISREG(status->st_mode) ? REFUSAL_NONE : REFUSAL_NO_FILE;
 }
 
-/* In ns since the epoch; UNKNOWN where a file system has nonsense. */
-static int64_t
-ns_of(int64_t seconds, int64_t ns)
-{
-	return seconds > 0 && seconds < CLEANUP_UNKNOWN / SECOND
-	           ? seconds * SECOND + ns
-	           : CLEANUP_UNKNOWN;
-}
-
 /* Returns when NAME was made, or else was last changed; and in *WHICH what
  * tells that file from a later one of that name, as in struct cleanup. */
 static int64_t
@@ -70,17 +61,17 @@ made_at(int directory_fd, const char *name, int64_t *which)
 
 	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
 		return *which = errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
+	/* An ext4 that was an ext3 says 0 of the files from that time. */
 	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
 	            KERNEL_STATX_BTIME, &birth) == 0 &&
-	    (birth.mask & KERNEL_STATX_BTIME) != 0)
-		return *which =
-		           ns_of(birth.birth_seconds, birth.birth_nanoseconds);
+	    (birth.mask & KERNEL_STATX_BTIME) != 0 && birth.birth_seconds > 0)
+		return *which = birth.birth_seconds * SECOND +
+		                birth.birth_nanoseconds;
 	/* The number stays, while the time of the last change moves. */
 	*which = -(int64_t)file.st_ino;
 	/* Some file systems keep whole seconds: it was made in that second. */
-	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
-	                                      ? SECOND - 1
-	                                      : file.st_ctim.tv_nsec);
+	return file.st_ctim.tv_sec * SECOND +
+	       (file.st_ctim.tv_nsec == 0 ? SECOND - 1 : file.st_ctim.tv_nsec);
 }
 
 /* Opens FILE for reading, and if possible for writing. */
@@ -481,7 +472,7 @@ judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 
 	if (which == cleanup->before)
 		return REFUSAL_UNTOLD;
-	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
+	if (cleanup->before == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
 	/* The first write to a file of a container's image makes a copy. */
 	if (cleanup->before != 0 &&
