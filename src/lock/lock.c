@@ -152,26 +152,19 @@ pidfile_read(struct pidfile *file)
 	           : REFUSAL_NO_PID;
 }
 
-/* A zombie counts as dead. Asks no /proc, which may hide processes. */
-static bool
-is_dead(pid_t pid)
-{
-	struct pollfd end = { pidfd_open(pid), POLLIN, 0 };
-	const bool is_over =
-	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
-
-	fds_close(end.fd);
-	return is_over;
-}
-
 /* Whether the process that wrote FILE's PID lives. True where it cannot be
  * known: no lock is taken from a living process. */
 static bool
 has_owner(const struct pidfile *file)
 {
+	struct pollfd end = { pidfd_open(file->pid), POLLIN, 0 };
+	/* Zombies are dead. Not from /proc, which may hide processes. */
+	const bool is_dead =
+	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
 	struct procstat stat;
 
-	if (file->pid == 0 || is_dead(file->pid))
+	fds_close(end.fd);
+	if (file->pid == 0 || is_dead)
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
