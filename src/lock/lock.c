@@ -376,21 +376,23 @@ lock_release(struct lock *lock, const pid_t owners[2])
 void
 lock_add_holder(const struct lock *lock, struct strbuf *line)
 {
-	if (lock->holder == 0) {
+	const pid_t holder = lock->holder;
+	/* A marked PID is a run's, perhaps one of another PID namespace. */
+	const bool is_unseen =
+	    lock->file.is_marked &&
+	    !procfs_bears(holder, program_invocation_short_name);
+
+	if (holder == 0) {
 		strbuf_addf(line, "another process, or by a descriptor that "
 		                  "wdrun has inherited");
-		return;
+	} else if (is_unseen) {
+		strbuf_addf(line, "PID %d of a run that is not seen here",
+		            holder);
+	} else {
+		strbuf_addf(line, "PID %d (", holder);
+		cmdline_add(line, holder, COMMAND_WIDTH);
+		strbuf_addf(line, ")");
 	}
-	strbuf_addf(line, "PID %d ", lock->holder);
-	/* A marked PID is a run's, perhaps one of another PID namespace. */
-	if (lock->file.is_marked &&
-	    !procfs_bears(lock->holder, program_invocation_short_name)) {
-		strbuf_addf(line, "of a run that is not seen here");
-		return;
-	}
-	strbuf_addf(line, "(");
-	cmdline_add(line, lock->holder, COMMAND_WIDTH);
-	strbuf_addf(line, ")");
 }
 
 /* --- --cleanup ------------------------------------------------------------ */
