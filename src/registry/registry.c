@@ -427,7 +427,7 @@ is_entry(int directory_fd, const char *name, struct entry *entry)
 	struct stat status;
 	int length = 0;
 
-	*entry = (struct entry){ .fd = -1 };
+	*entry = (struct entry){ .fd = -1, .line.grows = true };
 	(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
 	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length, name);
 	return length > 0 && length < RUNID_SIZE &&

@@ -58,9 +58,15 @@ struct entry {
 	const char *state;        /* as --list shows it */
 	bool is_held;             /* locked, after it was read */
 	bool is_orphaned;         /* both watchers are dead */
-	bool is_elsewhere; /* of another machine, boot or PID namespace */
-	bool is_taken;     /* by registry_take() */
-	int fd;            /* of that; or -1 */
+	bool is_elsewhere;  /* of another machine, boot or PID namespace */
+	bool is_taken;      /* by registry_take(), to be finished: */
+	int fd;             /* of that; or -1 */
+	struct strbuf line; /* the message; free(3) its text */
+	size_t killed;
+	size_t left; /* processes for which the run stays on record */
+	/* A proven process was in that session: then all of it is the run's. No
+	 * other session gets its number while one of them lives. */
+	bool session_is_proven;
 };
 
 /* Returns the value of the first line KEY in the text of ENTRY, or of the first
