@@ -117,25 +117,15 @@ find(const char *given, char path[PATH_MAX])
 	return true;
 }
 
-/* Reads the first word of the file PATH; "-" if that fails. */
-static void
-read_word(const char *path, char word[WORD_SIZE])
-{
-	FILE *const file = fopen(path, "re");
-
-	if (file == NULL || fscanf(file, "%63s", word) != 1)
-		(void)snprintf(word, WORD_SIZE, "-");
-	if (file != NULL)
-		(void)fclose(file);
-}
-
 /* Writes into HOST what tells this machine, boot and PID namespace from others,
  * and so where PIDs mean something. Returns false after a message. */
 static bool
 read_host(char host[REGISTRY_HOST_SIZE])
 {
-	char machine[WORD_SIZE];
-	char boot[WORD_SIZE];
+	static const char *const files[] = {
+		"/etc/machine-id", "/proc/sys/kernel/random/boot_id"
+	};
+	struct strbuf text = { .text = host, .size = REGISTRY_HOST_SIZE };
 	struct stat namespace;
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
@@ -145,10 +135,17 @@ read_host(char host[REGISTRY_HOST_SIZE])
 		        "PID namespace is mounted");
 		return false;
 	}
-	read_word("/etc/machine-id", machine);
-	read_word("/proc/sys/kernel/random/boot_id", boot);
-	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	               boot, (uint64_t) namespace.st_ino);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		FILE *const file = fopen(files[i], "re");
+		char word[WORD_SIZE] = "-"; /* if there is no such file */
+
+		if (file != NULL) {
+			(void)fscanf(file, "%63s", word);
+			(void)fclose(file);
+		}
+		strbuf_addf(&text, "%s ", word);
+	}
+	strbuf_addf(&text, "%" PRIu64, (uint64_t) namespace.st_ino);
 	return true;
 }
 
@@ -174,18 +171,18 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const bool is_there = fd != -1 && fstat(fd, &directory) == 0;
 
 	registry->directory_fd = fd;
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return true;
-	if (is_there && directory.st_uid == geteuid() &&
+	if (fd != -1 && fstat(fd, &directory) == 0 &&
+	    directory.st_uid == geteuid() &&
 	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return read_host(registry->host);
 	message("registry '%s': %s", registry->path,
-	        is_there ? "it has to belong to this user, and be writable by "
-	                   "no other (chmod go-w)"
-	                 : strerror(errno == ENOENT ? why : errno));
+	        fd == -1 ? strerror(errno == ENOENT ? why : errno)
+	                 : "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)");
 	return false;
 }
 
@@ -317,33 +314,29 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-/* Whether ENTRY is locked now. */
-static bool
-is_held(const struct registry *registry, const struct entry *entry)
-{
-	const int fd = open_entry(registry->directory_fd, entry->id, 0);
-	const bool is_locked = lock(fd, F_OFD_GETLK);
-
-	fds_close(fd);
-	return is_locked;
-}
-
 bool
 registry_await(const struct registry *registry, const struct entry *entry,
                int64_t deadline, bool is_impatient)
 {
+	const struct procid *const front = &entry->front;
 	struct procstat stat;
 
-	while (is_held(registry, entry) || procid_is_alive(&entry->front)) {
+	for (;;) {
+		const int fd = open_entry(registry->directory_fd, entry->id, 0);
+		const bool is_held = lock(fd, F_OFD_GETLK);
+		const bool is_alive = procstat_read(front->pid, &stat) == 0 &&
+		                      stat.start == front->start &&
+		                      !stat.is_dead;
+
+		fds_close(fd);
+		if (!is_held && !is_alive)
+			return true;
 		if (duration_now() >= deadline ||
-		    (is_impatient &&
-		     procstat_read(entry->front.pid, &stat) == 0 &&
-		     stat.start == entry->front.start &&
+		    (is_impatient && is_alive &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
 	}
-	return true;
 }
 
 /* Fills in the state of the run, HERE being the host. The supervisor's name
