@@ -66,49 +66,30 @@ entry_parse(struct entry *entry)
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
-static const char *
-named(const char *given)
-{
-	const char *const value = getenv("WDRUN_REGISTRY");
-
-	return given == NULL && value != NULL && *value != '\0' ? value : given;
-}
-
-/* Whether the last directory of PATH that exists, or that of all, is root's. */
-static bool
-is_roots(const char *path)
-{
-	struct stat directory = { .st_uid = 0 };
-	char text[PATH_MAX];
-	char *end;
-
-	(void)snprintf(text, sizeof(text), "%s", path);
-	while (stat(text, &directory) == -1 &&
-	       (end = strrchr(text, '/')) != NULL)
-		*end = '\0';
-	return directory.st_uid == 0;
-}
-
 /* Writes the registry's name into PATH. Returns false after a message. */
 static bool
 find(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
+	struct stat last = { .st_uid = 0 }; /* directory of BASE that exists */
+	char *slash;
 
-	given = named(given);
+	if (given != NULL) {
+		(void)snprintf(path, PATH_MAX, "%s", given);
+		return true;
+	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
-	if (given != NULL) {
-		base = given;
-		end = "";
-	} else if (base == NULL || *base != '/' ||
-	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && !is_roots(base))) {
+	(void)snprintf(path, PATH_MAX, "%s", base == NULL ? "" : base);
+	while (stat(path, &last) == -1 && (slash = strrchr(path, '/')) != NULL)
+		*slash = '\0';
+	/* In a home that sudo(8) has kept, root makes nothing. */
+	if (base == NULL || *base != '/' ||
+	    (geteuid() == 0 && last.st_uid != 0)) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		return false;
@@ -149,9 +130,9 @@ read_host(char host[REGISTRY_HOST_SIZE])
 	return true;
 }
 
-/* Opens the registry of GIVEN, a --registry or NULL, and makes it if TO_MAKE.
- * Nobody else may write there, who could name any process and file. Returns
- * false after a message; without TO_MAKE, no registry is none to open. */
+/* Opens the registry GIVEN, or the default one, and makes it if TO_MAKE. Nobody
+ * else may write there, who could name any process and file. Returns false
+ * after a message; without TO_MAKE, no registry is none to open. */
 static bool
 open_registry(struct registry *registry, const char *given, bool to_make)
 {
@@ -220,12 +201,6 @@ open_entry(int directory_fd, const char *id, int flags)
 	return openat(directory_fd, file, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-bool
-record_is_wanted(const struct options *options)
-{
-	return options->name != NULL || named(options->registry) != NULL;
-}
-
 int
 record_begin(struct record *record, const struct options *options,
              const char *id, int64_t now)
@@ -236,6 +211,8 @@ record_begin(struct record *record, const struct options *options,
 	struct stat status;
 	bool is_locked;
 
+	if (options->name == NULL && options->registry == NULL)
+		return 0;
 	if (!open_registry(&registry, options->registry, true))
 		return -1;
 	record->directory_fd = registry.directory_fd;

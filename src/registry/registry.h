@@ -85,11 +85,9 @@ struct record {
 	int fd;           /* the entry there, locked; or -1: none */
 };
 
-/* Whether OPTIONS or the environment ask for a record of the run. */
-bool record_is_wanted(const struct options *options);
-
-/* In the front: puts the run ID of OPTIONS on record, from NOW on, in ns since
- * the epoch. May make the registry. Returns 0, or -1 after a message. */
+/* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
+ * where OPTIONS have a name or a registry, which it makes. Returns 0, or -1
+ * after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 
@@ -116,8 +114,8 @@ struct registry {
 	size_t count;
 };
 
-/* Reads the registry GIVEN, a --registry, or the default one into REGISTRY; no
- * entries where that is missing. End it anyway. */
+/* Reads the registry GIVEN, or the default one, into REGISTRY; no entries where
+ * that is missing. End it anyway. */
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 
@@ -133,8 +131,8 @@ bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */
 
-/* What wdrun does instead of running a command. GIVEN is the value of
- * --registry, or NULL. Each returns the exit status. */
+/* What wdrun does instead of running a command. GIVEN is the registry of the
+ * options, or NULL. Each returns the exit status. */
 
 /* --list, with AS_JSON --json: prints the runs on record. */
 int list_print(const char *given, bool as_json, bool is_quiet);

@@ -20,7 +20,8 @@ resources_prepare(struct run *run)
 {
 	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
-	const bool is_on_record = record_is_wanted(options);
+	const bool is_on_record =
+	    options->name != NULL || options->registry != NULL;
 
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
@@ -75,8 +76,7 @@ resources_acquire(struct run *run)
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel
 	 * ends the wait. Not earlier: who is refused makes no registry. */
-	if (record_is_wanted(options) &&
-	    record_begin(&run->record, options, run->facts->id,
+	if (record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
 		run->facts->refusal = message_last();
 		return -1;
