@@ -368,48 +368,6 @@ reap_entry(struct registry *registry, struct entry *entry)
 	                                                                 : -1;
 }
 
-/* Takes the orphaned runs of REGISTRY. Returns whether there are any. */
-static bool
-take_orphans(struct registry *registry)
-{
-	const bool is_requested = registry->is_requested;
-	const int64_t deadline = duration_now() + BOUND;
-	bool is_any = false;
-
-	for (size_t i = 0; i < registry->count; i++) {
-		struct entry *const entry = &registry->entries[i];
-
-		if (entry->is_orphaned ||
-		    (is_requested && !entry->is_elsewhere &&
-		     registry_await(registry, entry, deadline, true)))
-			is_any |= registry_take(registry, entry);
-		else if (is_requested && !registry->is_quiet &&
-		         entry->is_elsewhere && !entry->is_held)
-			message("run %s is of another machine, boot or PID "
-			        "namespace: --reap there finishes it; where "
-			        "that is gone, rm '%s/%s.run'",
-			        entry->id, registry->path, entry->id);
-	}
-	return is_any;
-}
-
-int
-reap_all(const char *given, bool is_quiet)
-{
-	struct registry registry = { .is_requested = true,
-		                     .is_quiet = is_quiet };
-
-	registry_begin(&registry, given);
-
-	const bool is_done =
-	    !take_orphans(&registry) || finish_taken(&registry);
-
-	registry_end(&registry);
-	return !registry.is_read ? STATUS_FAILED
-	       : is_done         ? EXIT_SUCCESS
-	                         : STATUS_NOT_HAD;
-}
-
 /* A read of a process, or a file system, may hang: so a helper finishes what is
  * taken, for BOUND at most. What is left may be the reason why fork(2) fails:
  * then this process does it. */
@@ -431,18 +389,41 @@ finish_in_helper(const struct registry *registry)
 }
 
 int
-reap_before_run(const char *given, bool is_quiet)
+reap_orphans(const char *given, bool is_quiet, bool is_requested)
 {
-	struct registry registry = { .is_quiet = is_quiet };
+	struct registry registry = { .is_requested = is_requested,
+		                     .is_quiet = is_quiet };
+	const int64_t deadline = duration_now() + BOUND;
+	bool is_any = false;
+	bool is_done = true;
 
 	registry_begin(&registry, given);
-	if (take_orphans(&registry))
+	for (size_t i = 0; i < registry.count; i++) {
+		struct entry *const entry = &registry.entries[i];
+
+		if (entry->is_orphaned ||
+		    (is_requested && !entry->is_elsewhere &&
+		     registry_await(&registry, entry, deadline, true)))
+			is_any |= registry_take(&registry, entry);
+		else if (is_requested && !is_quiet && entry->is_elsewhere &&
+		         !entry->is_held)
+			message("run %s is of another machine, boot or PID "
+			        "namespace: --reap there finishes it; where "
+			        "that is gone, rm '%s/%s.run'",
+			        entry->id, registry.path, entry->id);
+	}
+	if (is_any && is_requested)
+		is_done = finish_taken(&registry);
+	else if (is_any)
 		finish_in_helper(&registry);
 	/* An entry that cannot be read does not keep COMMAND from its run. */
-	const bool is_refused = !registry.is_read && registry.entries == NULL;
+	const bool is_refused =
+	    !registry.is_read && (is_requested || registry.entries == NULL);
 
 	registry_end(&registry);
-	return is_refused ? -1 : 0;
+	if (is_refused)
+		return STATUS_FAILED;
+	return is_done ? EXIT_SUCCESS : STATUS_NOT_HAD;
 }
 
 void

@@ -144,12 +144,10 @@ int cancel_run(const char *given, const char *which, bool is_quiet);
  * front, as long as that waits for a lock. Returns the exit status. */
 int explain_run(const char *given, const char *which, pid_t *root);
 
-/* --reap: finishes the runs whose watchers are dead. */
-int reap_all(const char *given, bool is_quiet);
-
-/* The same before a run is started: for 10 seconds at most, and tells only what
- * it has done. Returns 0, or -1 after a message: the registry is refused. */
-int reap_before_run(const char *given, bool is_quiet);
+/* Finishes the runs whose watchers are dead; if IS_REQUESTED, by --reap. Before
+ * a run: for 10 seconds at most, tells only what it has done, and fails only
+ * where the registry is refused. */
+int reap_orphans(const char *given, bool is_quiet, bool is_requested);
 
 /* Finishes the orphaned run of ENTRY, and tells what was done, or why it stays
  * on record. Returns 0 when it is off the record, also by another wdrun, or

@@ -30,8 +30,10 @@ resources_prepare(struct run *run)
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
-	return is_on_record ? reap_before_run(options->registry, options->quiet)
-	                    : 0;
+	if (is_on_record &&
+	    reap_orphans(options->registry, options->quiet, false) != 0)
+		return -1;
+	return 0;
 }
 
 /* Prints why there was no lock. */
