@@ -24,20 +24,13 @@ seconds_between(int64_t from, int64_t to)
 	return to > from ? (to - from) / SECOND : 0;
 }
 
-/* Since the epoch: from the ID. */
-static int64_t
-started_at(const struct entry *entry)
-{
-	return strtoll(strchr(entry->id, '-') + 1, NULL, 16);
-}
-
 /* Appends a row that fits into WIDTH columns. */
 static void
 add_row(struct strbuf *text, const struct entry *entry, int64_t now,
         size_t width)
 {
 	const char *const name = entry_value(entry, "name", NULL);
-	const int64_t age = seconds_between(started_at(entry), now);
+	const int64_t age = seconds_between(entry->started, now);
 	const int64_t left = seconds_between(now, entry->until);
 	char line[WIDTH_MAX + 1];
 	struct strbuf row = { .text = line, .size = width + 1 };
@@ -65,7 +58,7 @@ add_object(struct strbuf *text, const struct entry *entry, int64_t now)
 	json_add_text(text, "name", entry_value(entry, "name", NULL));
 	json_add_text(text, "state", entry->state);
 	json_add_number(text, "pid", entry->front.pid);
-	json_add_number(text, "age", seconds_between(started_at(entry), now));
+	json_add_number(text, "age", seconds_between(entry->started, now));
 	json_add_number(text, "left",
 	                entry->until == NEVER
 	                    ? JSON_NULL

@@ -220,9 +220,9 @@ record_begin(struct record *record, const struct options *options,
 		fds_close(record->fd);
 		record->fd = open_entry(record->directory_fd, id,
 		                        O_CREAT | O_EXCL | O_APPEND);
-		is_locked = lock(record->fd, F_OFD_SETLKW);
-	} while (is_locked && fstat(record->fd, &status) == 0 &&
-	         status.st_nlink == 0);
+		is_locked = lock(record->fd, F_OFD_SETLKW) &&
+		            fstat(record->fd, &status) == 0;
+	} while (is_locked && status.st_nlink == 0);
 	if (is_locked && procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
 		            '\0');
@@ -316,8 +316,8 @@ registry_await(const struct registry *registry, const struct entry *entry,
 	}
 }
 
-/* Fills in the state of the run, HERE being the host. The supervisor's name
- * tells whether a stop has begun. */
+/* Fills in the state and start of the run, HERE being the host. The
+ * supervisor's name tells whether a stop has begun. */
 static void
 find_state(struct entry *entry, const char *here)
 {
@@ -333,6 +333,7 @@ find_state(struct entry *entry, const char *here)
 
 	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
+	entry->started = strtoll(strchr(entry->id, '-') + 1, NULL, 16);
 	entry->is_elsewhere = strcmp(host, here) != 0;
 	entry->is_orphaned =
 	    !entry->is_held && (!entry->is_elsewhere || is_before_boot);
@@ -371,8 +372,7 @@ read_entry(struct registry *registry, struct entry *entry)
 	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
 	/* What a front has left that was killed before it wrote. */
-	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
-	    fstat(fd, &status) == 0 && status.st_size == 0)
+	if (is_read && status.st_size == 0 && lock(fd, F_OFD_SETLK))
 		(void)record_end(&(struct record){ registry->directory_fd, fd },
 		                 entry->id);
 	fds_close(fd);
@@ -388,22 +388,6 @@ read_entry(struct registry *registry, struct entry *entry)
 		        "end, or by another version of wdrun: rm it",
 		        registry->path, entry->id);
 	return false;
-}
-
-/* Whether the file NAME is an entry of this user: then with ENTRY's ID. */
-static bool
-is_entry(int directory_fd, const char *name, struct entry *entry)
-{
-	struct stat status;
-	int length = 0;
-
-	*entry = (struct entry){ .fd = -1, .line.grows = true };
-	(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
-	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length, name);
-	return length > 0 && length < RUNID_SIZE &&
-	       strcmp(name + length, SUFFIX) == 0 &&
-	       fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(status.st_mode) && status.st_uid == geteuid();
 }
 
 void
@@ -425,8 +409,20 @@ registry_begin(struct registry *registry, const char *given)
 	}
 	for (int i = 0; i < count; i++) {
 		struct entry *const entry = &registry->entries[registry->count];
+		const char *const name = files[i]->d_name;
+		struct stat status;
+		int length = 0;
 
-		if (is_entry(registry->directory_fd, files[i]->d_name, entry) &&
+		*entry = (struct entry){ .fd = -1, .line.grows = true };
+		(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
+		(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length,
+		               name);
+		/* Whatever else is there, or is another user's, stays. */
+		if (length > 0 && length < RUNID_SIZE &&
+		    strcmp(name + length, SUFFIX) == 0 &&
+		    fstatat(registry->directory_fd, name, &status,
+		            AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
 		    read_entry(registry, entry))
 			registry->count++;
 		else

@@ -53,6 +53,7 @@ struct entry {
 	const char *keep; /* in the text, as in struct tree; or NULL */
 	struct procid front;
 	struct procid supervisor; /* PID 0: the target is not started yet */
+	int64_t started;          /* since the epoch, from the ID */
 	int64_t until;            /* since the epoch, or NEVER */
 	int64_t kill_after;       /* or NEVER */
 	const char *state;        /* as --list shows it */
