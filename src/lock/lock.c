@@ -25,8 +25,7 @@
 
 #define TEXT_SIZE 1024 /* a longer file holds more than a PID */
 #define BLANKS    " \t\n\v\f\r"
-#define MARK      "\n\n" /* behind the PID: "$(cat FILE)" drops it */
-#define JSON_KEY  "\"pid\""
+#define MARK      "\n\n"  /* behind the PID: "$(cat FILE)" drops it */
 #define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
 /* Seconds by which a file's clock may lag: a file server's is late, and the
@@ -131,7 +130,7 @@ pidfile_read(struct pidfile *file)
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return refusal_of_errno();
 
-	const char *const key = strstr(text, JSON_KEY);
+	const char *const key = strstr(text, "\"pid\"");
 	const char *const number =
 	    key == NULL ? text : key + strcspn(key, "0123456789,}");
 	char *end; /* of the number; or TEXT, if that has none */
@@ -197,9 +196,6 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 #define LOOKS_MAX     10      /* while others make and remove the file */
 #define JUST_NOW      (250 * MILLISECOND) /* on a busy machine */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
-
-/* To unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
-#define EVENTS (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF)
 
 int
 lock_open(struct lock *lock, const char *path)
@@ -299,9 +295,11 @@ await(const struct lock *lock, const struct lock_wait *wait, int64_t time)
 	const int64_t interval = fds[HOLDER].fd == -1 ? LOOK_INTERVAL : SECOND;
 	char path[TEXT_SIZE];
 
-	/* By its descriptor, as the name may mean another file by now. */
+	/* By its descriptor, as the name may mean another file by now. To
+	 * unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
-	(void)inotify_add_watch(fds[CHANGES].fd, path, EVENTS);
+	(void)inotify_add_watch(fds[CHANGES].fd, path,
+	                        IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF);
 	(void)fds_poll(fds, COUNT, time < interval ? time : interval,
 	               &wait->mask);
 	fds_close(fds[HOLDER].fd);
