@@ -161,22 +161,23 @@ judge(const struct search *search, struct entry *run, const struct sight *sight)
 	const struct procstat *const stat = &sight->stat;
 	const pid_t session = run->supervisor.pid;
 	struct procstat leader;
+	char word[RUNID_SIZE + 2];
+
+	/* Of an earlier boot nobody lives. */
+	if (run->is_elsewhere || stat->start < run->front.start)
+		return false;
+	(void)snprintf(word, sizeof(word), "/%s/", run->id);
+
+	bool is_proven = (sight->parent != NULL && sight->parent->run == run) ||
+	                 strstr(sight->path, word) != NULL;
 	/* The kernel gives a PID to no other process while it is the number of
 	 * a session: if it did, the session has ended. */
 	const bool is_member = session != 0 && stat->session == session &&
 	                       (procstat_read(session, &leader) == -1 ||
 	                        leader.start == run->supervisor.start);
-	const bool is_child =
-	    sight->parent != NULL && sight->parent->run == run;
-	char word[RUNID_SIZE + 2];
-
-	(void)snprintf(word, sizeof(word), "/%s/", run->id);
-
-	bool is_proven = is_child || strstr(sight->path, word) != NULL;
 	const bool is_known = is_proven || is_member;
 
-	if (run->is_elsewhere || /* of an earlier boot: nobody lives */
-	    stat->start < run->front.start || (!is_known && sight->is_read) ||
+	if ((!is_known && sight->is_read) ||
 	    is_kept(search, run, sight->id.pid))
 		return false;
 	run->session_is_proven |= is_proven && is_member;
