@@ -148,8 +148,8 @@ stop(struct registry *registry, struct entry *entry)
 /* Stores as *FOUND the run that WHICH means, for --OPTION. Returns the exit
  * status. */
 static int
-find(struct registry *registry, const char *option, const char *which,
-     struct entry **found)
+find_run(struct registry *registry, const char *option, const char *which,
+         struct entry **found)
 {
 	const size_t length = strlen(which);
 	struct entry *last[2] = { NULL }; /* that is here, elsewhere */
@@ -193,7 +193,7 @@ cancel_run(const char *given, const char *which, bool is_quiet)
 
 	registry_begin(&registry, given);
 
-	int status = find(&registry, "cancel", which, &entry);
+	int status = find_run(&registry, "cancel", which, &entry);
 
 	if (status == EXIT_SUCCESS && stop(&registry, entry) == -1)
 		status = STATUS_FAILED;
@@ -209,7 +209,7 @@ explain_run(const char *given, const char *which, pid_t *root)
 
 	registry_begin(&registry, given);
 
-	int status = find(&registry, "explain", which, &entry);
+	int status = find_run(&registry, "explain", which, &entry);
 
 	if (status == EXIT_SUCCESS &&
 	    (entry->is_elsewhere || entry->is_orphaned)) {

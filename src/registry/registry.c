@@ -68,7 +68,7 @@ entry_parse(struct entry *entry)
 
 /* Writes the registry's name into PATH. Returns false after a message. */
 static bool
-find(const char *given, char path[PATH_MAX])
+find_directory(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
@@ -141,7 +141,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	int why = ENOENT; /* of the last directory that could not be made */
 
 	registry->directory_fd = -1;
-	if (!find(given, registry->path))
+	if (!find_directory(given, registry->path))
 		return false;
 	(void)snprintf(slashed, sizeof(slashed), "%s/", registry->path);
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
