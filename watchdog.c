@@ -127,7 +127,7 @@ main(int argc, char *argv[])
 		return list_print(options.registry, options.as_json,
 		                  options.quiet);
 	if (options.reap)
-		return reap_all(options.registry, options.quiet);
+		return reap_orphans(options.registry, options.quiet, true);
 	if (options.explain != NULL)
 		return explain(&options);
 	if (options.cancel != NULL)

@@ -480,6 +480,9 @@ set_defaults(struct options *options)
 	options->keep = getenv(KEEP_VARIABLE);
 	if (options->keep != NULL && *options->keep == '\0')
 		options->keep = NULL;
+	options->registry = getenv("WDRUN_REGISTRY");
+	if (options->registry != NULL && *options->registry == '\0')
+		options->registry = NULL;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);

@@ -25,8 +25,7 @@
 
 #define TEXT_SIZE 1024 /* a longer file holds more than a PID */
 #define BLANKS    " \t\n\v\f\r"
-#define MARK      "\n\n" /* behind the PID: "$(cat FILE)" drops it */
-#define JSON_KEY  "\"pid\""
+#define MARK      "\n\n"  /* behind the PID: "$(cat FILE)" drops it */
 #define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
 /* Seconds by which a file's clock may lag: a file server's is late, and the
@@ -51,15 +50,6 @@ pidfile_check(int directory_fd, const struct stat *status)
 	return S_ISREG(status->st_mode) ? REFUSAL_NONE : REFUSAL_NO_FILE;
 }
 
-/* In ns since the epoch; UNKNOWN where a file system has nonsense. */
-static int64_t
-ns_of(int64_t seconds, int64_t ns)
-{
-	return seconds > 0 && seconds < CLEANUP_UNKNOWN / SECOND
-	           ? seconds * SECOND + ns
-	           : CLEANUP_UNKNOWN;
-}
-
 /* Returns when NAME was made, or else was last changed; and in *WHICH what
  * tells that file from a later one of that name, as in struct cleanup. */
 static int64_t
@@ -70,17 +60,17 @@ made_at(int directory_fd, const char *name, int64_t *which)
 
 	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
 		return *which = errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
+	/* An ext4 that was an ext3 says 0 of the files from that time. */
 	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
 	            KERNEL_STATX_BTIME, &birth) == 0 &&
-	    (birth.mask & KERNEL_STATX_BTIME) != 0)
-		return *which =
-		           ns_of(birth.birth_seconds, birth.birth_nanoseconds);
+	    (birth.mask & KERNEL_STATX_BTIME) != 0 && birth.birth_seconds > 0)
+		return *which = birth.birth_seconds * SECOND +
+		                birth.birth_nanoseconds;
 	/* The number stays, while the time of the last change moves. */
 	*which = -(int64_t)file.st_ino;
 	/* Some file systems keep whole seconds: it was made in that second. */
-	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec == 0
-	                                      ? SECOND - 1
-	                                      : file.st_ctim.tv_nsec);
+	return file.st_ctim.tv_sec * SECOND +
+	       (file.st_ctim.tv_nsec == 0 ? SECOND - 1 : file.st_ctim.tv_nsec);
 }
 
 /* Opens FILE for reading, and if possible for writing. */
@@ -140,7 +130,7 @@ pidfile_read(struct pidfile *file)
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return refusal_of_errno();
 
-	const char *const key = strstr(text, JSON_KEY);
+	const char *const key = strstr(text, "\"pid\"");
 	const char *const number =
 	    key == NULL ? text : key + strcspn(key, "0123456789,}");
 	char *end; /* of the number; or TEXT, if that has none */
@@ -161,26 +151,19 @@ pidfile_read(struct pidfile *file)
 	           : REFUSAL_NO_PID;
 }
 
-/* A zombie counts as dead. Asks no /proc, which may hide processes. */
-static bool
-is_dead(pid_t pid)
-{
-	struct pollfd end = { pidfd_open(pid), POLLIN, 0 };
-	const bool is_over =
-	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
-
-	fds_close(end.fd);
-	return is_over;
-}
-
 /* Whether the process that wrote FILE's PID lives. True where it cannot be
  * known: no lock is taken from a living process. */
 static bool
 has_owner(const struct pidfile *file)
 {
+	struct pollfd end = { pidfd_open(file->pid), POLLIN, 0 };
+	/* Zombies are dead. Not from /proc, which may hide processes. */
+	const bool is_dead =
+	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
 	struct procstat stat;
 
-	if (file->pid == 0 || is_dead(file->pid))
+	fds_close(end.fd);
+	if (file->pid == 0 || is_dead)
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
@@ -213,9 +196,6 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 #define LOOKS_MAX     10      /* while others make and remove the file */
 #define JUST_NOW      (250 * MILLISECOND) /* on a busy machine */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
-
-/* To unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
-#define EVENTS (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF)
 
 int
 lock_open(struct lock *lock, const char *path)
@@ -315,9 +295,11 @@ await(const struct lock *lock, const struct lock_wait *wait, int64_t time)
 	const int64_t interval = fds[HOLDER].fd == -1 ? LOOK_INTERVAL : SECOND;
 	char path[TEXT_SIZE];
 
-	/* By its descriptor, as the name may mean another file by now. */
+	/* By its descriptor, as the name may mean another file by now. To
+	 * unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
-	(void)inotify_add_watch(fds[CHANGES].fd, path, EVENTS);
+	(void)inotify_add_watch(fds[CHANGES].fd, path,
+	                        IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF);
 	(void)fds_poll(fds, COUNT, time < interval ? time : interval,
 	               &wait->mask);
 	fds_close(fds[HOLDER].fd);
@@ -392,21 +374,23 @@ lock_release(struct lock *lock, const pid_t owners[2])
 void
 lock_add_holder(const struct lock *lock, struct strbuf *line)
 {
-	if (lock->holder == 0) {
+	const pid_t holder = lock->holder;
+	/* A marked PID is a run's, perhaps one of another PID namespace. */
+	const bool is_unseen =
+	    lock->file.is_marked &&
+	    !procfs_bears(holder, program_invocation_short_name);
+
+	if (holder == 0) {
 		strbuf_addf(line, "another process, or by a descriptor that "
 		                  "wdrun has inherited");
-		return;
+	} else if (is_unseen) {
+		strbuf_addf(line, "PID %d of a run that is not seen here",
+		            holder);
+	} else {
+		strbuf_addf(line, "PID %d (", holder);
+		cmdline_add(line, holder, COMMAND_WIDTH);
+		strbuf_addf(line, ")");
 	}
-	strbuf_addf(line, "PID %d ", lock->holder);
-	/* A marked PID is a run's, perhaps one of another PID namespace. */
-	if (lock->file.is_marked &&
-	    !procfs_bears(lock->holder, program_invocation_short_name)) {
-		strbuf_addf(line, "of a run that is not seen here");
-		return;
-	}
-	strbuf_addf(line, "(");
-	cmdline_add(line, lock->holder, COMMAND_WIDTH);
-	strbuf_addf(line, ")");
 }
 
 /* --- --cleanup ------------------------------------------------------------ */
@@ -481,7 +465,7 @@ judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 
 	if (which == cleanup->before)
 		return REFUSAL_UNTOLD;
-	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
+	if (cleanup->before == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
 	/* The first write to a file of a container's image makes a copy. */
 	if (cleanup->before != 0 &&

@@ -32,21 +32,21 @@ const char *refusal_words(enum refusal why);
 
 /* A file that holds a PID, "4711\n". A shell script takes such a lock by "echo
  * $$ >FILE", and looks for its owner by "kill -0 $(cat FILE)". wdrun marks its
- * own PID by a second newline: whoever has that PID when the run is dead, on
- * this machine or another, does not hold the lock. */
+ * own PID by a second newline: that counts only while the file is locked by
+ * flock(2), whoever has the PID when the run is dead. */
 struct pidfile {
 	int directory_fd;
 	const char *name;   /* in that directory */
 	int fd;             /* or -1 */
 	struct stat status; /* of FD, when it was last opened or read */
 	pid_t pid;          /* that was read; or 0 */
-	bool is_marked; /* written by wdrun: counts only with its flock(2) */
+	bool is_marked;
 };
 
-/* REFUSAL_ANOTHERS if a file of STATUS, in DIRECTORY_FD, may be another user's
- * trap: where others than root or the group can make files, this user or root
- * has to own it, and it may have no second name. REFUSAL_NO_FILE for other than
- * a regular file. */
+/* Returns REFUSAL_ANOTHERS if a file of STATUS, in DIRECTORY_FD, may be another
+ * user's trap: where others than root or the group can make files, this user or
+ * root has to own it, and it may have no second name. REFUSAL_NO_FILE if it is
+ * not a regular file. */
 enum refusal pidfile_check(int directory_fd, const struct stat *status);
 
 /* Reads FILE: a PID, or blanks. Any other text is REFUSAL_NO_PID: then PID is
@@ -80,15 +80,15 @@ struct lock_wait {
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
-/* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
- * with no lock held, so that two runs cannot wait for each other. Returns
- * REFUSAL_NONE, or why *REFUSED was not taken: REFUSAL_HELD at the deadline. */
+/* Takes all of the COUNT locks, or none, with all signals blocked. Waits with
+ * no lock held, so that two runs cannot wait for each other. Returns why
+ * *REFUSED was not taken: REFUSAL_HELD at the deadline. */
 enum refusal lock_take_all(struct lock *locks, size_t count,
                            const struct lock_wait *wait, struct lock **refused);
 
 /* Releases LOCK. If its file is blank or has a PID of OWNERS, first unlinks it,
- * if the name still means it, or empties it, if it was blank. Returns 0 or -1.
- */
+ * if the name still means it; or empties it, if it was blank or cannot be
+ * unlinked. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
@@ -96,11 +96,11 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
 /* --- --cleanup ------------------------------------------------------------ */
 
-/* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. We remove it
- * if it is left when all processes of the run are dead. A PID in it tells which
- * run made it. Without one, any run that names it, and began before, may have
- * made it. So a run notes at its begin what is there, and claims what comes
- * later; at its end it spares what was there, or an older run claims. */
+/* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A PID in it
+ * tells which run made it. Without one, any run that names it, and began
+ * before, may have made it. So a run notes at its begin what is there, and
+ * claims what comes later; when all its processes are dead, it removes what is
+ * left there, but neither what was there, nor what an older run claims. */
 struct cleanup {
 	const char *path;
 	int64_t before; /* what was there at the beginning: when it was made, in
@@ -114,10 +114,9 @@ struct cleanup {
 /* Notes what is at PATH, of path_resolve(), and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 
-/* Drops the claim of CLEANUP, and removes what the run has left: a file with
- * the PID of a dead process, or one of OWN (two PIDs, or 0), unless a process
- * has a lock on it; with IS_OVER (all processes of the run are dead) also a
- * file without a PID, or an empty directory, by the rule above. Returns
- * REFUSAL_NONE if it has. */
+/* Drops the claim, and removes what the run has left: a file with the PID of a
+ * dead process, or one of OWN (two PIDs, or 0), unless a process has a lock on
+ * it; if IS_OVER (all processes of the run are dead) also what has no PID, by
+ * the rule above. Returns REFUSAL_NONE if it has. */
 enum refusal cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
                          bool is_over);

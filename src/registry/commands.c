@@ -24,20 +24,13 @@ seconds_between(int64_t from, int64_t to)
 	return to > from ? (to - from) / SECOND : 0;
 }
 
-/* Since the epoch: from the ID. */
-static int64_t
-started_at(const struct entry *entry)
-{
-	return strtoll(strchr(entry->id, '-') + 1, NULL, 16);
-}
-
 /* Appends a row that fits into WIDTH columns. */
 static void
 add_row(struct strbuf *text, const struct entry *entry, int64_t now,
         size_t width)
 {
 	const char *const name = entry_value(entry, "name", NULL);
-	const int64_t age = seconds_between(started_at(entry), now);
+	const int64_t age = seconds_between(entry->started, now);
 	const int64_t left = seconds_between(now, entry->until);
 	char line[WIDTH_MAX + 1];
 	struct strbuf row = { .text = line, .size = width + 1 };
@@ -65,7 +58,7 @@ add_object(struct strbuf *text, const struct entry *entry, int64_t now)
 	json_add_text(text, "name", entry_value(entry, "name", NULL));
 	json_add_text(text, "state", entry->state);
 	json_add_number(text, "pid", entry->front.pid);
-	json_add_number(text, "age", seconds_between(started_at(entry), now));
+	json_add_number(text, "age", seconds_between(entry->started, now));
 	json_add_number(text, "left",
 	                entry->until == NEVER
 	                    ? JSON_NULL
@@ -152,51 +145,44 @@ stop(struct registry *registry, struct entry *entry)
 	return reap_entry(registry, entry);
 }
 
-/* By name, ID, or the front's PID, up to the "-" in the ID. */
-static bool
-is_meant(const struct entry *entry, const char *which)
-{
-	const char *const name = entry_value(entry, "name", NULL);
-	const size_t length = strlen(which);
-
-	return (name != NULL && strcmp(name, which) == 0) ||
-	       (strncmp(entry->id, which, length) == 0 &&
-	        strchr("-", entry->id[length]) != NULL);
-}
-
 /* Stores as *FOUND the run that WHICH means, for --OPTION. Returns the exit
  * status. */
 static int
-find(struct registry *registry, const char *option, const char *which,
-     struct entry **found)
+find_run(struct registry *registry, const char *option, const char *which,
+         struct entry **found)
 {
-	size_t count = 0;
+	const size_t length = strlen(which);
+	struct entry *last[2] = { NULL }; /* that is here, elsewhere */
+	size_t counts[2] = { 0 };
 
 	for (size_t i = 0; i < registry->count; i++) {
 		struct entry *const entry = &registry->entries[i];
+		const char *const name = entry_value(entry, "name", NULL);
 
-		if (!is_meant(entry, which))
-			continue;
-		/* One that is elsewhere, as in a container, counts only if none
-		 * is here. */
-		if (count > 0 && (*found)->is_elsewhere && !entry->is_elsewhere)
-			count = 0;
-		if (count == 0 ||
-		    entry->is_elsewhere == (*found)->is_elsewhere) {
-			*found = entry;
-			count++;
+		/* By name, ID, or the front's PID, up to the "-" in the ID. */
+		if ((name != NULL && strcmp(name, which) == 0) ||
+		    (strncmp(entry->id, which, length) == 0 &&
+		     strchr("-", entry->id[length]) != NULL)) {
+			last[entry->is_elsewhere] = entry;
+			counts[entry->is_elsewhere]++;
 		}
 	}
+
+	/* Those elsewhere, as in a container, count only if none is here. */
+	const bool is_elsewhere = counts[false] == 0;
+	const size_t count = counts[is_elsewhere];
+
+	*found = last[is_elsewhere];
+	if (count == 1)
+		return EXIT_SUCCESS;
 	if (count > 1)
 		message("--%s: '%s' means %zu runs: name one by its ID, which "
 		        "--list --json shows",
 		        option, which, count);
-	if (count > 1 || (count == 0 && !registry->is_read))
-		return STATUS_FAILED;
-	if (count == 0 && !registry->is_quiet)
+	else if (registry->is_read && !registry->is_quiet)
 		message("--%s: nothing in flight: no run '%s' in %s", option,
 		        which, registry->path);
-	return count == 0 ? STATUS_NOT_HAD : EXIT_SUCCESS;
+	return count == 0 && registry->is_read ? STATUS_NOT_HAD : STATUS_FAILED;
 }
 
 int
@@ -207,7 +193,7 @@ cancel_run(const char *given, const char *which, bool is_quiet)
 
 	registry_begin(&registry, given);
 
-	int status = find(&registry, "cancel", which, &entry);
+	int status = find_run(&registry, "cancel", which, &entry);
 
 	if (status == EXIT_SUCCESS && stop(&registry, entry) == -1)
 		status = STATUS_FAILED;
@@ -223,7 +209,7 @@ explain_run(const char *given, const char *which, pid_t *root)
 
 	registry_begin(&registry, given);
 
-	int status = find(&registry, "explain", which, &entry);
+	int status = find_run(&registry, "explain", which, &entry);
 
 	if (status == EXIT_SUCCESS &&
 	    (entry->is_elsewhere || entry->is_orphaned)) {

@@ -27,23 +27,10 @@
 #define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
 
-/* A run whose watchers are dead. */
-struct lost_run {
-	const struct entry *entry;
-	size_t killed;
-	size_t left;        /* for which the run stays on record */
-	struct strbuf line; /* the message */
-	pid_t session;      /* that the supervisor has led; 0: none */
-	/* A proven process was in that session: then all of it is the run's. No
-	 * other session gets its number while one of them lives. */
-	bool session_is_proven;
-	char word[RUNID_SIZE + 2]; /* "/ID/" */
-};
-
 /* A process that is proven to be of RUN. */
 struct process {
 	struct procid id;
-	struct lost_run *run;
+	struct entry *run;
 };
 
 /* What was read of a process. */
@@ -56,10 +43,10 @@ struct sight {
 	char path[2 * RUNID_PATH_SIZE]; /* WDRUN_ID, as "/OUTER/INNER/" */
 };
 
-/* The search for the processes of runs, in one scan of /proc after another. */
+/* The search for the processes of the runs that are taken, in one scan of /proc
+ * after another. */
 struct search {
-	struct lost_run *runs;
-	size_t run_count;
+	const struct registry *registry;
 	bool is_last;              /* the scan that only tells who is left */
 	int64_t exec_until;        /* the end of the waits for an execve(2) */
 	int64_t dead_until;        /* the end of the waits for a death */
@@ -148,31 +135,16 @@ find_noted(const struct search *search, pid_t pid)
 	return NULL;
 }
 
-/* Notes the process ID of RUN, and stops it: so it has no more children. */
-static void
-note(struct search *search, const struct procid *id, struct lost_run *run)
-{
-	struct process *const processes =
-	    realloc(search->processes,
-	            (search->count + 1) * sizeof(*search->processes));
-
-	if (processes == NULL)
-		return; /* the last scan finds it */
-	search->processes = processes;
-	processes[search->count++] = (struct process){ *id, run };
-	procid_kill(id, SIGSTOP);
-}
-
 /* Whether PID, or an ancestor that is no older than RUN, bears a name of --keep
  * and leads a session. */
 static bool
-is_kept(const struct search *search, const struct lost_run *run, pid_t pid)
+is_kept(const struct search *search, const struct entry *run, pid_t pid)
 {
 	struct procstat stat;
 
-	while (run->entry->keep != NULL && read_stat(search, pid, &stat) &&
-	       stat.start >= run->entry->front.start) {
-		if (stat.session == pid && procfs_bears(pid, run->entry->keep))
+	while (run->keep != NULL && read_stat(search, pid, &stat) &&
+	       stat.start >= run->front.start) {
+		if (stat.session == pid && procfs_bears(pid, run->keep))
 			return true;
 		pid = stat.parent;
 	}
@@ -184,20 +156,28 @@ is_kept(const struct search *search, const struct lost_run *run, pid_t pid)
  * child was read: so it is the parent that the child has shown. The last scan
  * tells of the process instead, once it does not die within the bound. */
 static bool
-judge(const struct search *search, struct lost_run *run,
-      const struct sight *sight)
+judge(const struct search *search, struct entry *run, const struct sight *sight)
 {
 	const struct procstat *const stat = &sight->stat;
-	const bool is_member =
-	    run->session != 0 && stat->session == run->session;
-	const bool is_child =
-	    sight->parent != NULL && sight->parent->run == run;
-	bool is_proven = is_child || strstr(sight->path, run->word) != NULL;
+	const pid_t session = run->supervisor.pid;
+	struct procstat leader;
+	char word[RUNID_SIZE + 2];
+
+	/* Of an earlier boot nobody lives. */
+	if (run->is_elsewhere || stat->start < run->front.start)
+		return false;
+	(void)snprintf(word, sizeof(word), "/%s/", run->id);
+
+	bool is_proven = (sight->parent != NULL && sight->parent->run == run) ||
+	                 strstr(sight->path, word) != NULL;
+	/* The kernel gives a PID to no other process while it is the number of
+	 * a session: if it did, the session has ended. */
+	const bool is_member = session != 0 && stat->session == session &&
+	                       (procstat_read(session, &leader) == -1 ||
+	                        leader.start == run->supervisor.start);
 	const bool is_known = is_proven || is_member;
 
-	if (run->entry->is_elsewhere || /* of an earlier boot: nobody lives */
-	    stat->start < run->entry->front.start ||
-	    (!is_known && sight->is_read) ||
+	if ((!is_known && sight->is_read) ||
 	    is_kept(search, run, sight->id.pid))
 		return false;
 	run->session_is_proven |= is_proven && is_member;
@@ -214,14 +194,15 @@ judge(const struct search *search, struct lost_run *run,
 	return false;
 }
 
-/* Looks for which runs the process PID is. Another user's memory is not read:
- * that could hang (userfaultfd(2)). */
+/* Looks whether the process PID is of a run. If so, notes it, and stops it: so
+ * it has no more children. Another user's memory is not read: that could hang
+ * (userfaultfd(2)). */
 static void
 look_at(struct search *search, pid_t pid)
 {
 	struct sight sight = { .id.pid = pid };
 	struct procstat *const stat = &sight.stat;
-	struct lost_run *owner = NULL;
+	struct entry *owner = NULL;
 
 	if ((!search->is_last && find_noted(search, pid) != NULL) ||
 	    !read_stat(search, pid, stat) || stat->is_dead ||
@@ -236,12 +217,23 @@ look_at(struct search *search, pid_t pid)
 	if (!read_stat(search, pid, stat) || stat->start != sight.id.start ||
 	    stat->is_dead)
 		return;
-	for (size_t i = 0; i < search->run_count; i++) {
-		if (judge(search, &search->runs[i], &sight))
-			owner = &search->runs[i];
+	for (size_t i = 0; i < search->registry->count; i++) {
+		struct entry *const run = &search->registry->entries[i];
+
+		if (run->is_taken && judge(search, run, &sight))
+			owner = run;
 	}
-	if (owner != NULL && !procfs_descends(procfs_self(), pid))
-		note(search, &sight.id, owner);
+	if (owner == NULL || procfs_descends(procfs_self(), pid))
+		return;
+
+	struct process *const all =
+	    realloc(search->processes, (search->count + 1) * sizeof(*all));
+
+	if (all == NULL)
+		return; /* the last scan finds it */
+	search->processes = all;
+	all[search->count++] = (struct process){ sight.id, owner };
+	procid_kill(&sight.id, SIGSTOP);
 }
 
 /* Looks at all processes, the youngest first: of a chain, in which each forks
@@ -263,7 +255,7 @@ kill_noted(struct search *search)
 	for (; search->killed < search->count; search->killed++) {
 		const struct process *const process =
 		    &search->processes[search->killed];
-		struct lost_run *const run = process->run;
+		struct entry *const run = process->run;
 
 		if (!lives_on(search, &process->id, 0))
 			continue;
@@ -274,14 +266,73 @@ kill_noted(struct search *search)
 	}
 }
 
-/* Kills the processes of the COUNT RUNS, waits for them, and names the left. */
+/* Removes the files of RUN, and tells of that. */
 static void
-end_all(struct lost_run runs[], size_t count)
+remove_files(struct entry *run)
 {
-	struct search search = { .runs = runs,
-		                 .run_count = count,
+	static const pid_t nobody[2];
+	const char *line = NULL;
+
+	while ((line = entry_value(run, "file", line)) != NULL) {
+		struct cleanup file = { .path = strchr(line, '/'),
+			                .claim_fd = -1 };
+
+		if (file.path == NULL)
+			continue;
+		/* NOLINTNEXTLINE(cert-err34-c): this user has written it */
+		(void)sscanf(line, "%" SCNd64, &file.before);
+
+		const enum refusal why = cleanup_end(&file, nobody, true);
+
+		if (why == REFUSAL_NONE)
+			strbuf_addf(&run->line, "; removed '%s'", file.path);
+		else if (why != REFUSAL_UNTOLD &&
+		         why != REFUSAL_UNKNOWN) /* of a --lock */
+			strbuf_addf(&run->line, "; cannot remove '%s': %s",
+			            file.path, refusal_words(why));
+	}
+}
+
+/* Takes RUN off the record if nobody is left. Returns whether it is off. */
+static bool
+finish(struct entry *run, const struct registry *registry)
+{
+	const struct record record = { registry->directory_fd, run->fd };
+	const char *const name = entry_value(run, "name", NULL);
+	struct strbuf *const line = &run->line;
+	struct strbuf label = { .grows = true };
+	bool is_off = false;
+
+	strbuf_addf(&label, "reaped run %s", run->id);
+	if (name != NULL)
+		strbuf_addf(&label, " (%s)", name);
+	if (run->killed > NAMED_MAX)
+		strbuf_addf(line, "; killed %zu in all", run->killed);
+	if (run->left > 0) {
+		strbuf_addf(line, "; it stays on record");
+	} else {
+		remove_files(run);
+		/* Last: if SIGKILL comes before, all can be done again. */
+		is_off = record_end(&record, run->id) == 0;
+	}
+	if (is_off || run->killed > 0 ? !registry->is_quiet
+	                              : registry->is_requested)
+		message("%s%s", label.text,
+		        line->length == 0 ? "" : line->text);
+	free(label.text);
+	free(line->text);
+	return is_off;
+}
+
+/* Finishes the runs that are taken: kills their processes, waits for them, and
+ * names those that are left. Returns whether all of the runs are over. */
+static bool
+finish_taken(const struct registry *registry)
+{
+	struct search search = { .registry = registry,
 		                 .exec_until = duration_now() + EXEC_BOUND };
 	int empty = 0; /* scans in a row that have found nobody new */
+	bool is_done = true;
 
 	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
 		const size_t before = search.count;
@@ -303,96 +354,10 @@ end_all(struct lost_run runs[], size_t count)
 	search.is_last = true;
 	scan(&search);
 	free(search.processes);
-}
-
-/* Removes the files of RUN, and tells of that. */
-static void
-remove_files(struct lost_run *run)
-{
-	static const pid_t nobody[2];
-	const char *line = NULL;
-
-	while ((line = entry_value(run->entry, "file", line)) != NULL) {
-		struct cleanup file = { .path = strchr(line, '/'),
-			                .claim_fd = -1 };
-
-		if (file.path == NULL)
-			continue;
-		/* NOLINTNEXTLINE(cert-err34-c): this user has written it */
-		(void)sscanf(line, "%" SCNd64, &file.before);
-
-		const enum refusal why = cleanup_end(&file, nobody, true);
-
-		if (why == REFUSAL_NONE)
-			strbuf_addf(&run->line, "; removed '%s'", file.path);
-		else if (why != REFUSAL_UNTOLD &&
-		         why != REFUSAL_UNKNOWN) /* of a --lock */
-			strbuf_addf(&run->line, "; cannot remove '%s': %s",
-			            file.path, refusal_words(why));
-	}
-}
-
-/* Makes RUN of ENTRY, which is taken. */
-static void
-begin(struct lost_run *run, const struct entry *entry)
-{
-	const char *const name = entry_value(entry, "name", NULL);
-	struct procstat stat;
-
-	*run = (struct lost_run){ .entry = entry, .line.grows = true };
-	(void)snprintf(run->word, sizeof(run->word), "/%s/", entry->id);
-	strbuf_addf(&run->line, "reaped run %s", entry->id);
-	if (name != NULL)
-		strbuf_addf(&run->line, " (%s)", name);
-	/* The kernel gives a PID to no other process while it is the number of
-	 * a session: if it did, the session has ended. */
-	if (procstat_read(entry->supervisor.pid, &stat) == -1 ||
-	    stat.start == entry->supervisor.start)
-		run->session = entry->supervisor.pid;
-}
-
-/* Takes RUN off the record if nobody is left. Returns whether it is off. */
-static bool
-finish(struct lost_run *run, const struct registry *registry)
-{
-	const struct record record = { registry->directory_fd, run->entry->fd };
-	struct strbuf *const line = &run->line;
-	bool is_off = false;
-
-	if (run->killed > NAMED_MAX)
-		strbuf_addf(line, "; killed %zu in all", run->killed);
-	if (run->left > 0) {
-		strbuf_addf(line, "; it stays on record");
-	} else {
-		remove_files(run);
-		/* Last: if SIGKILL comes before, all can be done again. */
-		is_off = record_end(&record, run->entry->id) == 0;
-	}
-	if (is_off || run->killed > 0 ? !registry->is_quiet
-	                              : registry->is_requested)
-		message("%s", line->text);
-	free(line->text);
-	return is_off;
-}
-
-/* Finishes the runs that are taken. Returns whether all of them are over. */
-static bool
-finish_taken(const struct registry *registry)
-{
-	struct lost_run *const runs =
-	    calloc(registry->count + 1, sizeof(struct lost_run));
-	bool is_done = runs != NULL;
-	size_t count = 0;
-
-	for (size_t i = 0; is_done && i < registry->count; i++) {
+	for (size_t i = 0; i < registry->count; i++) {
 		if (registry->entries[i].is_taken)
-			begin(&runs[count++], &registry->entries[i]);
+			is_done &= finish(&registry->entries[i], registry);
 	}
-	if (count > 0)
-		end_all(runs, count);
-	for (size_t i = 0; i < count; i++)
-		is_done &= finish(&runs[i], registry);
-	free(runs);
 	return is_done;
 }
 
@@ -402,48 +367,6 @@ reap_entry(struct registry *registry, struct entry *entry)
 	registry->is_requested = true;
 	return !registry_take(registry, entry) || finish_taken(registry) ? 0
 	                                                                 : -1;
-}
-
-/* Takes the orphaned runs of REGISTRY. Returns whether there are any. */
-static bool
-take_orphans(struct registry *registry)
-{
-	const bool is_requested = registry->is_requested;
-	const int64_t deadline = duration_now() + BOUND;
-	bool is_any = false;
-
-	for (size_t i = 0; i < registry->count; i++) {
-		struct entry *const entry = &registry->entries[i];
-
-		if (entry->is_orphaned ||
-		    (is_requested && !entry->is_elsewhere &&
-		     registry_await(registry, entry, deadline, true)))
-			is_any |= registry_take(registry, entry);
-		else if (is_requested && !registry->is_quiet &&
-		         entry->is_elsewhere && !entry->is_held)
-			message("run %s is of another machine, boot or PID "
-			        "namespace: --reap there finishes it; where "
-			        "that is gone, rm '%s/%s.run'",
-			        entry->id, registry->path, entry->id);
-	}
-	return is_any;
-}
-
-int
-reap_all(const char *given, bool is_quiet)
-{
-	struct registry registry = { .is_requested = true,
-		                     .is_quiet = is_quiet };
-
-	registry_begin(&registry, given);
-	(void)take_orphans(&registry);
-
-	const bool is_done = finish_taken(&registry);
-
-	registry_end(&registry);
-	return !registry.is_read ? STATUS_FAILED
-	       : is_done         ? EXIT_SUCCESS
-	                         : STATUS_NOT_HAD;
 }
 
 /* A read of a process, or a file system, may hang: so a helper finishes what is
@@ -467,18 +390,41 @@ finish_in_helper(const struct registry *registry)
 }
 
 int
-reap_before_run(const char *given, bool is_quiet)
+reap_orphans(const char *given, bool is_quiet, bool is_requested)
 {
-	struct registry registry = { .is_quiet = is_quiet };
+	struct registry registry = { .is_requested = is_requested,
+		                     .is_quiet = is_quiet };
+	const int64_t deadline = duration_now() + BOUND;
+	bool is_any = false;
+	bool is_done = true;
 
 	registry_begin(&registry, given);
-	if (take_orphans(&registry))
+	for (size_t i = 0; i < registry.count; i++) {
+		struct entry *const entry = &registry.entries[i];
+
+		if (entry->is_orphaned ||
+		    (is_requested && !entry->is_elsewhere &&
+		     registry_await(&registry, entry, deadline, true)))
+			is_any |= registry_take(&registry, entry);
+		else if (is_requested && !is_quiet && entry->is_elsewhere &&
+		         !entry->is_held)
+			message("run %s is of another machine, boot or PID "
+			        "namespace: --reap there finishes it; where "
+			        "that is gone, rm '%s/%s.run'",
+			        entry->id, registry.path, entry->id);
+	}
+	if (is_any && is_requested)
+		is_done = finish_taken(&registry);
+	else if (is_any)
 		finish_in_helper(&registry);
 	/* An entry that cannot be read does not keep COMMAND from its run. */
-	const bool is_refused = !registry.is_read && registry.entries == NULL;
+	const bool is_refused =
+	    !registry.is_read && (is_requested || registry.entries == NULL);
 
 	registry_end(&registry);
-	return is_refused ? -1 : 0;
+	if (is_refused)
+		return STATUS_FAILED;
+	return is_done ? EXIT_SUCCESS : STATUS_NOT_HAD;
 }
 
 void

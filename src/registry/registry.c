@@ -66,49 +66,30 @@ entry_parse(struct entry *entry)
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
-static const char *
-named(const char *given)
-{
-	const char *const value = getenv("WDRUN_REGISTRY");
-
-	return given == NULL && value != NULL && *value != '\0' ? value : given;
-}
-
-/* Whether the last directory of PATH that exists, or that of all, is root's. */
-static bool
-is_roots(const char *path)
-{
-	struct stat directory = { .st_uid = 0 };
-	char text[PATH_MAX];
-	char *end;
-
-	(void)snprintf(text, sizeof(text), "%s", path);
-	while (stat(text, &directory) == -1 &&
-	       (end = strrchr(text, '/')) != NULL)
-		*end = '\0';
-	return directory.st_uid == 0;
-}
-
 /* Writes the registry's name into PATH. Returns false after a message. */
 static bool
-find(const char *given, char path[PATH_MAX])
+find_directory(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
+	struct stat last = { .st_uid = 0 }; /* directory of BASE that exists */
+	char *slash;
 
-	given = named(given);
+	if (given != NULL) {
+		(void)snprintf(path, PATH_MAX, "%s", given);
+		return true;
+	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
-	if (given != NULL) {
-		base = given;
-		end = "";
-	} else if (base == NULL || *base != '/' ||
-	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && !is_roots(base))) {
+	(void)snprintf(path, PATH_MAX, "%s", base == NULL ? "" : base);
+	while (stat(path, &last) == -1 && (slash = strrchr(path, '/')) != NULL)
+		*slash = '\0';
+	/* In a home that sudo(8) has kept, root makes nothing. */
+	if (base == NULL || *base != '/' ||
+	    (geteuid() == 0 && last.st_uid != 0)) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		return false;
@@ -117,25 +98,15 @@ find(const char *given, char path[PATH_MAX])
 	return true;
 }
 
-/* Reads the first word of the file PATH; "-" if that fails. */
-static void
-read_word(const char *path, char word[WORD_SIZE])
-{
-	FILE *const file = fopen(path, "re");
-
-	if (file == NULL || fscanf(file, "%63s", word) != 1)
-		(void)snprintf(word, WORD_SIZE, "-");
-	if (file != NULL)
-		(void)fclose(file);
-}
-
 /* Writes into HOST what tells this machine, boot and PID namespace from others,
  * and so where PIDs mean something. Returns false after a message. */
 static bool
 read_host(char host[REGISTRY_HOST_SIZE])
 {
-	char machine[WORD_SIZE];
-	char boot[WORD_SIZE];
+	static const char *const files[] = {
+		"/etc/machine-id", "/proc/sys/kernel/random/boot_id"
+	};
+	struct strbuf text = { .text = host, .size = REGISTRY_HOST_SIZE };
 	struct stat namespace;
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
@@ -145,16 +116,23 @@ read_host(char host[REGISTRY_HOST_SIZE])
 		        "PID namespace is mounted");
 		return false;
 	}
-	read_word("/etc/machine-id", machine);
-	read_word("/proc/sys/kernel/random/boot_id", boot);
-	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	               boot, (uint64_t) namespace.st_ino);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		FILE *const file = fopen(files[i], "re");
+		char word[WORD_SIZE] = "-"; /* if there is no such file */
+
+		if (file != NULL) {
+			(void)fscanf(file, "%63s", word);
+			(void)fclose(file);
+		}
+		strbuf_addf(&text, "%s ", word);
+	}
+	strbuf_addf(&text, "%" PRIu64, (uint64_t) namespace.st_ino);
 	return true;
 }
 
-/* Opens the registry of GIVEN, a --registry or NULL, and makes it if TO_MAKE.
- * Nobody else may write there, who could name any process and file. Returns
- * false after a message; without TO_MAKE, no registry is none to open. */
+/* Opens the registry GIVEN, or the default one, and makes it if TO_MAKE. Nobody
+ * else may write there, who could name any process and file. Returns false
+ * after a message; without TO_MAKE, no registry is none to open. */
 static bool
 open_registry(struct registry *registry, const char *given, bool to_make)
 {
@@ -163,7 +141,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	int why = ENOENT; /* of the last directory that could not be made */
 
 	registry->directory_fd = -1;
-	if (!find(given, registry->path))
+	if (!find_directory(given, registry->path))
 		return false;
 	(void)snprintf(slashed, sizeof(slashed), "%s/", registry->path);
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
@@ -174,18 +152,18 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const bool is_there = fd != -1 && fstat(fd, &directory) == 0;
 
 	registry->directory_fd = fd;
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return true;
-	if (is_there && directory.st_uid == geteuid() &&
+	if (fd != -1 && fstat(fd, &directory) == 0 &&
+	    directory.st_uid == geteuid() &&
 	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return read_host(registry->host);
 	message("registry '%s': %s", registry->path,
-	        is_there ? "it has to belong to this user, and be writable by "
-	                   "no other (chmod go-w)"
-	                 : strerror(errno == ENOENT ? why : errno));
+	        fd == -1 ? strerror(errno == ENOENT ? why : errno)
+	                 : "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)");
 	return false;
 }
 
@@ -223,12 +201,6 @@ open_entry(int directory_fd, const char *id, int flags)
 	return openat(directory_fd, file, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-bool
-record_is_wanted(const struct options *options)
-{
-	return options->name != NULL || named(options->registry) != NULL;
-}
-
 int
 record_begin(struct record *record, const struct options *options,
              const char *id, int64_t now)
@@ -239,6 +211,8 @@ record_begin(struct record *record, const struct options *options,
 	struct stat status;
 	bool is_locked;
 
+	if (options->name == NULL && options->registry == NULL)
+		return 0;
 	if (!open_registry(&registry, options->registry, true))
 		return -1;
 	record->directory_fd = registry.directory_fd;
@@ -246,9 +220,9 @@ record_begin(struct record *record, const struct options *options,
 		fds_close(record->fd);
 		record->fd = open_entry(record->directory_fd, id,
 		                        O_CREAT | O_EXCL | O_APPEND);
-		is_locked = lock(record->fd, F_OFD_SETLKW);
-	} while (is_locked && fstat(record->fd, &status) == 0 &&
-	         status.st_nlink == 0);
+		is_locked = lock(record->fd, F_OFD_SETLKW) &&
+		            fstat(record->fd, &status) == 0;
+	} while (is_locked && status.st_nlink == 0);
 	if (is_locked && procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
 		            '\0');
@@ -317,37 +291,33 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-/* Whether ENTRY is locked now. */
-static bool
-is_held(const struct registry *registry, const struct entry *entry)
-{
-	const int fd = open_entry(registry->directory_fd, entry->id, 0);
-	const bool is_locked = lock(fd, F_OFD_GETLK);
-
-	fds_close(fd);
-	return is_locked;
-}
-
 bool
 registry_await(const struct registry *registry, const struct entry *entry,
                int64_t deadline, bool is_impatient)
 {
+	const struct procid *const front = &entry->front;
 	struct procstat stat;
 
-	while (is_held(registry, entry) || procid_is_alive(&entry->front)) {
+	for (;;) {
+		const int fd = open_entry(registry->directory_fd, entry->id, 0);
+		const bool is_held = lock(fd, F_OFD_GETLK);
+		const bool is_alive = procstat_read(front->pid, &stat) == 0 &&
+		                      stat.start == front->start &&
+		                      !stat.is_dead;
+
+		fds_close(fd);
+		if (!is_held && !is_alive)
+			return true;
 		if (duration_now() >= deadline ||
-		    (is_impatient &&
-		     procstat_read(entry->front.pid, &stat) == 0 &&
-		     stat.start == entry->front.start &&
+		    (is_impatient && is_alive &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
 	}
-	return true;
 }
 
-/* Fills in the state of the run, HERE being the host. The supervisor's name
- * tells whether a stop has begun. */
+/* Fills in the state and start of the run, HERE being the host. The
+ * supervisor's name tells whether a stop has begun. */
 static void
 find_state(struct entry *entry, const char *here)
 {
@@ -363,6 +333,7 @@ find_state(struct entry *entry, const char *here)
 
 	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
+	entry->started = strtoll(strchr(entry->id, '-') + 1, NULL, 16);
 	entry->is_elsewhere = strcmp(host, here) != 0;
 	entry->is_orphaned =
 	    !entry->is_held && (!entry->is_elsewhere || is_before_boot);
@@ -401,8 +372,7 @@ read_entry(struct registry *registry, struct entry *entry)
 	entry->is_held = lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
 	/* What a front has left that was killed before it wrote. */
-	if (is_read && entry->size == 0 && lock(fd, F_OFD_SETLK) &&
-	    fstat(fd, &status) == 0 && status.st_size == 0)
+	if (is_read && status.st_size == 0 && lock(fd, F_OFD_SETLK))
 		(void)record_end(&(struct record){ registry->directory_fd, fd },
 		                 entry->id);
 	fds_close(fd);
@@ -418,22 +388,6 @@ read_entry(struct registry *registry, struct entry *entry)
 		        "end, or by another version of wdrun: rm it",
 		        registry->path, entry->id);
 	return false;
-}
-
-/* Whether the file NAME is an entry of this user: then with ENTRY's ID. */
-static bool
-is_entry(int directory_fd, const char *name, struct entry *entry)
-{
-	struct stat status;
-	int length = 0;
-
-	*entry = (struct entry){ .fd = -1 };
-	(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
-	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length, name);
-	return length > 0 && length < RUNID_SIZE &&
-	       strcmp(name + length, SUFFIX) == 0 &&
-	       fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(status.st_mode) && status.st_uid == geteuid();
 }
 
 void
@@ -455,8 +409,20 @@ registry_begin(struct registry *registry, const char *given)
 	}
 	for (int i = 0; i < count; i++) {
 		struct entry *const entry = &registry->entries[registry->count];
+		const char *const name = files[i]->d_name;
+		struct stat status;
+		int length = 0;
 
-		if (is_entry(registry->directory_fd, files[i]->d_name, entry) &&
+		*entry = (struct entry){ .fd = -1, .line.grows = true };
+		(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
+		(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length,
+		               name);
+		/* Whatever else is there, or is another user's, stays. */
+		if (length > 0 && length < RUNID_SIZE &&
+		    strcmp(name + length, SUFFIX) == 0 &&
+		    fstatat(registry->directory_fd, name, &status,
+		            AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
 		    read_entry(registry, entry))
 			registry->count++;
 		else

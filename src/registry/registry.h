@@ -53,14 +53,21 @@ struct entry {
 	const char *keep; /* in the text, as in struct tree; or NULL */
 	struct procid front;
 	struct procid supervisor; /* PID 0: the target is not started yet */
+	int64_t started;          /* since the epoch, from the ID */
 	int64_t until;            /* since the epoch, or NEVER */
 	int64_t kill_after;       /* or NEVER */
 	const char *state;        /* as --list shows it */
 	bool is_held;             /* locked, after it was read */
 	bool is_orphaned;         /* both watchers are dead */
-	bool is_elsewhere; /* of another machine, boot or PID namespace */
-	bool is_taken;     /* by registry_take() */
-	int fd;            /* of that; or -1 */
+	bool is_elsewhere;  /* of another machine, boot or PID namespace */
+	bool is_taken;      /* by registry_take(), to be finished: */
+	int fd;             /* of that; or -1 */
+	struct strbuf line; /* the message; free(3) its text */
+	size_t killed;
+	size_t left; /* processes for which the run stays on record */
+	/* A proven process was in that session: then all of it is the run's. No
+	 * other session gets its number while one of them lives. */
+	bool session_is_proven;
 };
 
 /* Returns the value of the first line KEY in the text of ENTRY, or of the first
@@ -79,11 +86,9 @@ struct record {
 	int fd;           /* the entry there, locked; or -1: none */
 };
 
-/* Whether OPTIONS or the environment ask for a record of the run. */
-bool record_is_wanted(const struct options *options);
-
-/* In the front: puts the run ID of OPTIONS on record, from NOW on, in ns since
- * the epoch. May make the registry. Returns 0, or -1 after a message. */
+/* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
+ * where OPTIONS have a name or a registry, which it makes. Returns 0, or -1
+ * after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 
@@ -110,8 +115,8 @@ struct registry {
 	size_t count;
 };
 
-/* Reads the registry GIVEN, a --registry, or the default one into REGISTRY; no
- * entries where that is missing. End it anyway. */
+/* Reads the registry GIVEN, or the default one, into REGISTRY; no entries where
+ * that is missing. End it anyway. */
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 
@@ -127,8 +132,8 @@ bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */
 
-/* What wdrun does instead of running a command. GIVEN is the value of
- * --registry, or NULL. Each returns the exit status. */
+/* What wdrun does instead of running a command. GIVEN is the registry of the
+ * options, or NULL. Each returns the exit status. */
 
 /* --list, with AS_JSON --json: prints the runs on record. */
 int list_print(const char *given, bool as_json, bool is_quiet);
@@ -140,12 +145,10 @@ int cancel_run(const char *given, const char *which, bool is_quiet);
  * front, as long as that waits for a lock. Returns the exit status. */
 int explain_run(const char *given, const char *which, pid_t *root);
 
-/* --reap: finishes the runs whose watchers are dead. */
-int reap_all(const char *given, bool is_quiet);
-
-/* The same before a run is started: for 10 seconds at most, and tells only what
- * it has done. Returns 0, or -1 after a message: the registry is refused. */
-int reap_before_run(const char *given, bool is_quiet);
+/* Finishes the runs whose watchers are dead; if IS_REQUESTED, by --reap. Before
+ * a run: for 10 seconds at most, tells only what it has done, and fails only
+ * where the registry is refused. */
+int reap_orphans(const char *given, bool is_quiet, bool is_requested);
 
 /* Finishes the orphaned run of ENTRY, and tells what was done, or why it stays
  * on record. Returns 0 when it is off the record, also by another wdrun, or

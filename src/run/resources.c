@@ -20,7 +20,8 @@ resources_prepare(struct run *run)
 {
 	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
-	const bool is_on_record = record_is_wanted(options);
+	const bool is_on_record =
+	    options->name != NULL || options->registry != NULL;
 
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
@@ -29,8 +30,10 @@ resources_prepare(struct run *run)
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
-	return is_on_record ? reap_before_run(options->registry, options->quiet)
-	                    : 0;
+	if (is_on_record &&
+	    reap_orphans(options->registry, options->quiet, false) != 0)
+		return -1;
+	return 0;
 }
 
 /* Prints why there was no lock. */
@@ -75,8 +78,7 @@ resources_acquire(struct run *run)
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel
 	 * ends the wait. Not earlier: who is refused makes no registry. */
-	if (record_is_wanted(options) &&
-	    record_begin(&run->record, options, run->facts->id,
+	if (record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
 		run->facts->refusal = message_last();
 		return -1;
