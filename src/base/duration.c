@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/kernel.h"
+
 #define NUMBER   "0123456789."
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
@@ -112,20 +114,10 @@ duration_now(void)
 	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
-struct kernel_time
-duration_to_kernel(int64_t ns)
-{
-	if (ns < 0)
-		ns = 0;
-	return (struct kernel_time){ ns / SECOND, ns % SECOND };
-}
-
 void
 duration_sleep(int64_t ns)
 {
-	const struct kernel_time time = duration_to_kernel(ns);
-
-	(void)syscall(CALL_CLOCK_NANOSLEEP, CLOCK_MONOTONIC, 0, &time, NULL);
+	(void)usleep((useconds_t)(ns / 1000));
 }
 
 int64_t

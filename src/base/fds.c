@@ -59,7 +59,8 @@ int
 fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 {
 	const struct kernel_signals set = { .mask = mask == NULL ? 0 : *mask };
-	struct kernel_time left = duration_to_kernel(wait);
+	const int64_t time = wait > 0 ? wait : 0;
+	struct kernel_time left = { time / SECOND, time % SECOND };
 
 	/* libc's ppoll(3) takes a sigset_t: see signals.h. */
 	return (int)syscall(CALL_PPOLL, fds, count, &left,
