@@ -59,7 +59,7 @@ static _Noreturn void
 exit_failed(struct run *run)
 {
 	if (run->report.path != NULL) /* opened after the facts */
-		run->facts->refusal = message_last();
+		run->facts->refusal = message_last;
 	report_write(run);
 	_exit(STATUS_FAILED);
 }
@@ -136,7 +136,7 @@ main(int argc, char *argv[])
 
 	run.options = &options;
 	prepare(&run);
-	message_share(&run.facts->messages);
+	message_facts = &run.facts->messages;
 	order_take_early(&run);
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
@@ -290,7 +290,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	                      : run->output.has_pty &&
 	                            (run->has_taken_over || /* it has hung up */
 	                             terminal->facts->had_screen))
-		message_hold();
+		message_facts->is_held = true;
 	supervisor_tell_phase(self, PHASE_STOP);
 }
 
