@@ -50,8 +50,7 @@ static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
-#define SIGNAL_TIME (50 * MILLISECOND) /* for first signals, also with -k 0 */
-#define WATCHER_FDS 4                  /* see detach() */
+#define WATCHER_FDS 4 /* see detach() */
 
 /* Ends wdrun before anything is started or locked. The report gives the last
  * message as the reason. */
@@ -105,14 +104,13 @@ main(int argc, char *argv[])
 	static struct options options;
 	struct front front = { .run = &run };
 
-	if (argc > 0) {
-		char *const last = argv[argc - 1];
-
-		/* The kernel puts the words one behind the other: execve(2). */
-		run.words = argv[0];
-		run.words_size = (size_t)(last - run.words) + strlen(last) + 1;
-		copy_words(&run, alloca(run.words_size), argv);
-	}
+	if (argc == 0) /* execve(2) allows it before Linux 5.18 */
+		return STATUS_FAILED;
+	/* The kernel puts the words one behind the other: execve(2). */
+	run.words = argv[0];
+	run.words_size =
+	    strlen(argv[argc - 1]) + 1 + (size_t)(argv[argc - 1] - run.words);
+	copy_words(&run, alloca(run.words_size), argv);
 
 	const int status = options_read(&options, argc, argv);
 
@@ -141,7 +139,7 @@ main(int argc, char *argv[])
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.supervisor = 0; /* it is compared with a lock's PID */
+		run.supervisor = 0; /* kill(2) takes -1 for everybody */
 		front_end(&front);  /* does not return */
 	}
 	if (run.supervisor == 0)
@@ -330,11 +328,11 @@ stop_tree(struct supervisor *self, enum reason why)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
 	self->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
-	/* A busy tree may leave this process no processor: so SIGKILL does not
-	 * wait for the rest of the first signals. */
+	/* A busy tree may leave this process no processor: so SIGKILL waits no
+	 * longer than 50 ms for the rest of the first signals. */
 	const size_t count =
 	    tree_signal(&self->tree, signal,
-	                duration_add(self->due[CLOCK_KILL], SIGNAL_TIME));
+	                duration_add(self->due[CLOCK_KILL], 50 * MILLISECOND));
 
 	tell_signal(run, signal);
 	return count;

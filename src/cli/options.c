@@ -512,7 +512,5 @@ options_read(struct options *options, int argc, char *argv[])
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
-	 * is behind the NULL of ARGV. */
 	return check(options, optind < argc);
 }
