@@ -146,10 +146,7 @@ static const struct row rows[] = {
 /* What getopt_long(3) returns for the long option of row N: no letter. */
 #define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
-#define TIMEOUT "timeout"
-
-/* The letters of the options that timeout(1) has, and its operand. */
-#define TIMEOUT_LETTERS "fkpsvhV"
+/* The operand of timeout(1). */
 static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL };
 
 static const char usage[] =
@@ -314,15 +311,11 @@ static int
 refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
-	const size_t length = strcspn(word, "=") - 2; /* of a long name */
-	const char *wrong = "not an option";
 
-	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
-		if (strncmp(rows[i].name, word + 2, length) == 0)
-			wrong = "short for several options";
-	}
 	if (row == NULL)
-		message("'%s' is %s (see --help)", word, wrong);
+		message("'%s' is not an option, or short for several (see "
+		        "--help)",
+		        word);
 	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
@@ -422,7 +415,7 @@ make_tables(char *letters, struct option *names)
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 		const bool is_timeouts =
-		    letter != 0 && strchr(TIMEOUT_LETTERS, letter) != NULL;
+		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
 		*(is_timeouts ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
@@ -460,7 +453,8 @@ static void
 set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
-	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+	const char *const name =
+	    strstr(program_invocation_short_name, "timeout");
 
 	options->keep = getenv(KEEP_VARIABLE);
 	if (options->keep != NULL && *options->keep == '\0')
@@ -469,7 +463,7 @@ set_defaults(struct options *options)
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
-	if (name == NULL || strcmp(name, TIMEOUT) != 0)
+	if (name == NULL || strcmp(name, "timeout") != 0)
 		return;
 	options->is_timeout = true;
 	options->survivors = SURVIVORS_LEAVE;
