@@ -268,6 +268,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
 	struct run *const run = self->run;
 	const struct terminal *const terminal = &run->output.terminal;
+	bool *const had_screen = &terminal->facts->had_screen;
 
 	supervisor_mark_kept(self);
 	clocks_resume(self, now);
@@ -277,16 +278,17 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	tree_take_priority(); /* before the look, which needs it, too */
 	run->facts->reason = why;
 	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
-	 * the screen. A front that takes over has closed its end of a pty. */
-	if (run->shares_group || (run->output.has_pty && !run->has_taken_over))
-		terminal->facts->had_screen |= terminal_has_screen(
-		    run->shares_group ? terminal->fd
-		                      : run->output.fds[STDOUT_FILENO]);
-	if (run->shares_group ? terminal_is_changed(terminal)
-	                      : run->output.has_pty &&
-	                            (run->has_taken_over || /* it has hung up */
-	                             terminal->facts->had_screen))
-		message_facts->is_held = true;
+	 * the screen. */
+	if (run->shares_group) {
+		*had_screen |= terminal_has_screen(terminal->fd);
+		message_facts->is_held = terminal_is_changed(terminal);
+	} else if (run->output.has_pty) {
+		/* A front that takes over has hung up, and cannot ask. */
+		if (!run->has_taken_over)
+			*had_screen |=
+			    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
+		message_facts->is_held = run->has_taken_over || *had_screen;
+	}
 	supervisor_tell_phase(self, PHASE_STOP);
 }
 
