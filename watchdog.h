@@ -41,7 +41,6 @@ enum reason {
 	REASON_FRONT_LOST,
 	REASON_SUPERVISOR_LOST,
 	REASON_LAST_BOUND, /* a process is left that SIGKILL does not end */
-	REASON_COUNT,
 };
 
 enum survivors {

@@ -83,8 +83,7 @@ struct row {
 /* Their texts fit: --help has at most 44 lines of 60 columns. */
 static const struct row rows[] = {
 	{ "timeout", 't', BOUND(timeout), "stop COMMAND after DUR" },
-	{ "idle-timeout", 'i', BOUND(idle_timeout),
-	  "stop when silent for DUR" },
+	{ "idle-timeout", 'i', BOUND(idle_timeout), "stop if silent for DUR" },
 	{ "idle-unless-busy", 0, FLAG(idle_unless_busy),
 	  "-i: do not stop a busy COMMAND" },
 	{ "until", 'u', TEXT(KIND_UNTIL, until),
@@ -105,8 +104,7 @@ static const struct row rows[] = {
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
 	  "for what is left" },
-	{ "keep", 0, TEXT(KIND_KEEP, keep),
-	  "let this daemon live; may repeat" },
+	{ "keep", 0, TEXT(KIND_KEEP, keep), "let a daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
 	{ "die-with-reader", 0, FLAG(die_with_reader),
@@ -193,11 +191,7 @@ print(bool is_timeout, bool is_help)
 	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
-
-	const int status = message_print(&text);
-
-	free(text.text);
-	return status;
+	return message_print(&text); /* wdrun ends: no need to free(3) it */
 }
 
 static bool

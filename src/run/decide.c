@@ -29,7 +29,7 @@ static const struct {
 
 #define TIME(member) offsetof(struct options, member)
 
-const struct reason_row reasons[REASON_COUNT] = {
+const struct reason_row reasons[] = {
 	[REASON_NONE] = { .status = STATUS_OF_TARGET },
 
 	/* The run goes on, or ends by itself. */
