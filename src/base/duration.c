@@ -71,6 +71,7 @@ char *
 duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	const struct unit *unit = units;
+	const int64_t ms = ns / MILLISECOND;
 
 	/* %g leaves out the zeros at the end of a fraction. */
 	if (ns > 0 && ns < SECOND) {
@@ -78,7 +79,7 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 		               (double)ns / MILLISECOND);
 	} else if (ns < MINUTE) {
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
-		               (double)(ns / MILLISECOND) / 1000);
+		               (double)ms / 1000);
 	} else {
 		while (ns < unit->ns)
 			unit++;
