@@ -50,8 +50,6 @@ static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
-#define WATCHER_FDS 4 /* see detach() */
-
 /* Ends wdrun before anything is started or locked. The report gives the last
  * message as the reason. */
 static _Noreturn void
@@ -243,6 +241,7 @@ prepare(struct run *run)
 	}
 }
 
+#define WATCHER_FDS 4
 /* Gives up what this watcher has inherited, but stderr and what it needs. */
 static void
 detach(struct run *run, bool is_front)

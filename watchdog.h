@@ -8,11 +8,9 @@
 
 #include "base/status.h"
 
-#define FILES_MAX 16   /* of --lock, and of --cleanup */
-#define UNTIL_MAX 1024 /* bytes of the text of --until */
-
-/* The names of --keep for runs within a run, separated by blanks. */
-#define KEEP_VARIABLE "WDRUN_KEEP"
+#define FILES_MAX     16           /* of --lock, and of --cleanup */
+#define UNTIL_MAX     1024         /* bytes of the text of --until */
+#define KEEP_VARIABLE "WDRUN_KEEP" /* --keep for runs within a run */
 
 enum state {
 	STATE_RUNNING,   /* the target was started */
