@@ -50,16 +50,13 @@ static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 
-#define SIGNAL_TIME (50 * MILLISECOND) /* for first signals, also with -k 0 */
-#define WATCHER_FDS 4                  /* see detach() */
-
 /* Ends wdrun before anything is started or locked. The report gives the last
  * message as the reason. */
 static _Noreturn void
 exit_failed(struct run *run)
 {
 	if (run->report.path != NULL) /* opened after the facts */
-		run->facts->refusal = message_last();
+		run->facts->refusal = message_last;
 	report_write(run);
 	_exit(STATUS_FAILED);
 }
@@ -105,14 +102,13 @@ main(int argc, char *argv[])
 	static struct options options;
 	struct front front = { .run = &run };
 
-	if (argc > 0) {
-		char *const last = argv[argc - 1];
-
-		/* The kernel puts the words one behind the other: execve(2). */
-		run.words = argv[0];
-		run.words_size = (size_t)(last - run.words) + strlen(last) + 1;
-		copy_words(&run, alloca(run.words_size), argv);
-	}
+	if (argc == 0) /* execve(2) allows it before Linux 5.18 */
+		return STATUS_FAILED;
+	/* The kernel puts the words one behind the other: execve(2). */
+	run.words = argv[0];
+	run.words_size =
+	    strlen(argv[argc - 1]) + 1 + (size_t)(argv[argc - 1] - run.words);
+	copy_words(&run, alloca(run.words_size), argv);
 
 	const int status = options_read(&options, argc, argv);
 
@@ -136,12 +132,12 @@ main(int argc, char *argv[])
 
 	run.options = &options;
 	prepare(&run);
-	message_share(&run.facts->messages);
+	message_facts = &run.facts->messages;
 	order_take_early(&run);
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.supervisor = 0; /* it is compared with a lock's PID */
+		run.supervisor = 0; /* kill(2) takes -1 for everybody */
 		front_end(&front);  /* does not return */
 	}
 	if (run.supervisor == 0)
@@ -197,7 +193,7 @@ prepare(struct run *run)
 
 	run->parent_fd = -1;
 	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
-	if (run->options->leads_group && !run->options->foreground)
+	if (run->options->is_timeout && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
 	run->front = getpid();
@@ -245,18 +241,17 @@ prepare(struct run *run)
 	}
 }
 
+#define WATCHER_FDS 4
 /* Gives up what this watcher has inherited, but stderr and what it needs. */
 static void
 detach(struct run *run, bool is_front)
 {
-	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
-	int *next = kept;
+	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS] = {
+		run->signal_fd, run->parent_fd, procfs_fd(),
+		is_front ? -1 : run->reader_fd
+	};
+	int *next = output_list_fds(&run->output, is_front, kept + WATCHER_FDS);
 
-	*next++ = run->signal_fd;
-	*next++ = run->parent_fd;
-	*next++ = procfs_fd();
-	*next++ = is_front ? -1 : run->reader_fd;
-	next = output_list_fds(&run->output, is_front, next);
 	next = resources_list_fds(run, next);
 	if (is_front)
 		next = front_list_locked_fds(next);
@@ -272,6 +267,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 {
 	struct run *const run = self->run;
 	const struct terminal *const terminal = &run->output.terminal;
+	bool *const had_screen = &terminal->facts->had_screen;
 
 	supervisor_mark_kept(self);
 	clocks_resume(self, now);
@@ -281,16 +277,17 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	tree_take_priority(); /* before the look, which needs it, too */
 	run->facts->reason = why;
 	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
-	 * the screen. A front that takes over has closed its end of a pty. */
-	if (run->shares_group || (run->output.has_pty && !run->has_taken_over))
-		terminal->facts->had_screen |= terminal_has_screen(
-		    run->shares_group ? terminal->fd
-		                      : run->output.fds[STDOUT_FILENO]);
-	if (run->shares_group ? terminal_is_changed(terminal)
-	                      : run->output.has_pty &&
-	                            (run->has_taken_over || /* it has hung up */
-	                             terminal->facts->had_screen))
-		message_hold();
+	 * the screen. */
+	if (run->shares_group) {
+		*had_screen |= terminal_has_screen(terminal->fd);
+		message_facts->is_held = terminal_is_changed(terminal);
+	} else if (run->output.has_pty) {
+		/* A front that takes over has hung up, and cannot ask. */
+		if (!run->has_taken_over)
+			*had_screen |=
+			    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
+		message_facts->is_held = run->has_taken_over || *had_screen;
+	}
 	supervisor_tell_phase(self, PHASE_STOP);
 }
 
@@ -330,11 +327,11 @@ stop_tree(struct supervisor *self, enum reason why)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
 	self->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
-	/* A busy tree may leave this process no processor: so SIGKILL does not
-	 * wait for the rest of the first signals. */
+	/* A busy tree may leave this process no processor: so SIGKILL waits no
+	 * longer than 50 ms for the rest of the first signals. */
 	const size_t count =
 	    tree_signal(&self->tree, signal,
-	                duration_add(self->due[CLOCK_KILL], SIGNAL_TIME));
+	                duration_add(self->due[CLOCK_KILL], 50 * MILLISECOND));
 
 	tell_signal(run, signal);
 	return count;

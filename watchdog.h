@@ -8,11 +8,9 @@
 
 #include "base/status.h"
 
-#define FILES_MAX 16   /* of --lock, and of --cleanup */
-#define UNTIL_MAX 1024 /* bytes of the text of --until */
-
-/* The names of --keep for runs within a run, separated by blanks. */
-#define KEEP_VARIABLE "WDRUN_KEEP"
+#define FILES_MAX     16           /* of --lock, and of --cleanup */
+#define UNTIL_MAX     1024         /* bytes of the text of --until */
+#define KEEP_VARIABLE "WDRUN_KEEP" /* --keep for runs within a run */
 
 enum state {
 	STATE_RUNNING,   /* the target was started */
@@ -41,7 +39,6 @@ enum reason {
 	REASON_FRONT_LOST,
 	REASON_SUPERVISOR_LOST,
 	REASON_LAST_BOUND, /* a process is left that SIGKILL does not end */
-	REASON_COUNT,
 };
 
 enum survivors {
@@ -97,13 +94,8 @@ struct options {
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
 	bool no_stdin;
-	bool quiet;       /* clears verbose */
-	bool verbose;     /* clears quiet */
-	bool is_timeout;  /* started under the name timeout; and as that: */
-	bool passes_on;   /* a terminating signal, which then cancels nothing */
-	bool hup_cancels; /* a SIGHUP that a process has sent */
-	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
-	bool tells_sigkill;    /* 137, not 124, where that ended the command */
-	bool leads_group;      /* where a shell runs it by "&" */
-	int64_t orphans_grace; /* at most, in a stop without the command */
+	bool quiet;      /* clears verbose */
+	bool verbose;    /* clears quiet */
+	bool is_timeout; /* started under the name timeout */
+	bool passes_on;  /* timeout without -k: no signal cancels the run */
 };

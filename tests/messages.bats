@@ -41,8 +41,8 @@ tells_alone() {
 @test "messages about commands that cannot be run, and output that cannot be written, keep their words" {
 	tells_alone "no COMMAND given (see --help)"
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, *)" -t 5x true
-	tells_alone "'--no-such' is not an option (see --help)" --no-such true
-	tells_alone "'--t=5' is short for several options (see --help)" --t=5 true
+	tells_alone "'--no-such' is not an option, or short for several (see --help)" --no-such true
+	tells_alone "'--t=5' is not an option, or short for several (see --help)" --t=5 true
 	tells_alone "--quiet takes no value (see --help)" --quiet=yes true
 	tells_alone "cannot run 'no-such': no such program; *" no-such
 	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true
@@ -54,7 +54,7 @@ tells_alone() {
 
 @test "messages about a stop, and about what a run did, keep their words" {
 	tells "timed out after 300ms, stopping 1 process with SIGTERM*:" -t 300ms sleep 1000
-	tells "timed out after 1ns, stopping *" -t 1e-9 sleep 1000
+	tells "timed out after 1e-06ms, stopping *" -t 1e-9 sleep 1000
 	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
 	tells "the output is complete, but the command did not exit within 100ms, stopping *SIGTERM*:" \
 		--until=go --until-grace=100ms -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'

@@ -3,8 +3,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "base/kernel.h"
-
 /* All times are in ns, and of CLOCK_MONOTONIC, unless "since the epoch". */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
@@ -18,7 +16,7 @@
  * for what is too long, 1 for what is between 0 and 1. Returns 0 or -1. */
 int duration_parse(const char *text, int64_t *ns);
 
-/* Formats NS, at least 0, into TEXT: "1ns", "250ms", "1.5s"; from a minute on
+/* Formats NS, at least 0, into TEXT: "250ms", "1.5s"; from a minute on
  * in two units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
@@ -26,10 +24,7 @@ char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
 
-/* Returns NS, or 0 where NS is below 0, for system calls. */
-struct kernel_time duration_to_kernel(int64_t ns);
-
-/* Sleeps for NS nanoseconds, or until a signal handler has run. */
+/* Sleeps for NS nanoseconds, cut to microseconds. */
 void duration_sleep(int64_t ns);
 
 /* Returns START + NS; or NEVER if either is NEVER, and the other at least 0, or

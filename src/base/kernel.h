@@ -37,7 +37,6 @@ enum {
 	CALL_FACCESSAT2 = CALL(439),
 	CALL_EPOLL_PWAIT2 = CALL(441),
 	CALL_CLOCK_GETTIME = CALL_WITH_TIME(clock_gettime, 403),
-	CALL_CLOCK_NANOSLEEP = CALL_WITH_TIME(clock_nanosleep, 407),
 	CALL_PPOLL = CALL_WITH_TIME(ppoll, 414),
 	CALL_SIGTIMEDWAIT = CALL_WITH_TIME(rt_sigtimedwait, 421),
 
@@ -70,14 +69,12 @@ enum {
 	SYS_lstat64,
 	SYS_fstat64,
 	SYS_fstatat64 = SYS_fstat64,
+	SYS_fcntl64 = -4,
 #else
 	SYS_newfstatat = -8,
 #endif
 #ifndef SYS_accept /* i386, s390x */
 	SYS_accept = -5,
-#endif
-#ifndef SYS_fcntl64 /* where a long has 64 bits */
-	SYS_fcntl64 = -4,
 #endif
 #ifndef SYS_clock_nanosleep
 	SYS_clock_nanosleep = -3,

@@ -16,49 +16,21 @@
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
 static struct message_facts of_one_process;
-static struct message_facts *facts = &of_one_process;
-static char last[LINE_SIZE]; /* of message() */
-
-void
-message_share(struct message_facts *shared)
-{
-	facts = shared;
-}
-
-void
-message_note_line(bool in_line)
-{
-	facts->in_line = in_line;
-}
-
-void
-message_hold(void)
-{
-	facts->is_held = true;
-}
-
-/* What finds no room is lost. */
-static void
-hold(const struct strbuf *text)
-{
-	const size_t start = facts->length;
-	const size_t room = sizeof(facts->text) - start;
-	const size_t size = text->length < room ? text->length : room;
-
-	memcpy(facts->text + start, text->text, size);
-	facts->length = (unsigned)(start + size);
-}
+struct message_facts *message_facts = &of_one_process;
+char message_last[LINE_SIZE];
 
 void
 message_release(void)
 {
-	facts->is_held = false;
-	(void)fds_write(STDERR_FILENO, facts->text, facts->length, PATIENCE_MS);
+	message_facts->is_held = false;
+	(void)fds_write(STDERR_FILENO, message_facts->text,
+	                message_facts->length, PATIENCE_MS);
 }
 
 void
 message_lines(struct strbuf *lines)
 {
+	struct message_facts *const facts = message_facts;
 	struct strbuf text = { .grows = true };
 	struct winsize size;
 	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
@@ -78,11 +50,17 @@ message_lines(struct strbuf *lines)
 		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
 		            line, at_terminal ? "\r\n" : "\n");
 	}
-	if (at_terminal && facts->is_held)
-		hold(&text);
-	else
+	if (at_terminal && facts->is_held) {
+		struct strbuf held = { .text = facts->text,
+			               .size = sizeof(facts->text),
+			               .length = facts->length };
+
+		strbuf_addf(&held, "%s", text.text); /* or what has room */
+		facts->length = (unsigned)held.length;
+	} else {
 		(void)fds_write(STDERR_FILENO, text.text, text.length,
 		                PATIENCE_MS);
+	}
 	free(text.text);
 }
 
@@ -90,7 +68,8 @@ void
 message(const char *format, ...)
 {
 	const int saved = errno;
-	struct strbuf line = { .text = last, .size = sizeof(last) };
+	struct strbuf line = { .text = message_last,
+		               .size = sizeof(message_last) };
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -98,12 +77,6 @@ message(const char *format, ...)
 	va_end(arguments);
 	message_lines(&line);
 	errno = saved;
-}
-
-const char *
-message_last(void)
-{
-	return last;
 }
 
 int

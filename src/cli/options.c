@@ -14,7 +14,6 @@
 #include "proc/signals.h"
 #include "watchdog.h"
 
-#define STATUS_MAX      255
 #define NAME_LENGTH_MAX 255
 #define SHOWN_MAX       255 /* bytes of a value in a message */
 #define NAME_SIZE       32  /* of an option, with "=kill|wait|leave" */
@@ -53,7 +52,7 @@ static const struct {
 	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
 	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
 	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)",
-	                NAME_LENGTH_MAX },
+	                0 },
 	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
 	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
 	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
@@ -74,18 +73,17 @@ struct row {
 	const char *help;
 };
 
-/* The columns kind, field and, where no option has a default, initial. */
+/* The columns kind, field and, where it is the same for all, initial. */
 #define OF(kind, member)   kind, offsetof(struct options, member)
 #define FLAG(member)       OF(KIND_FLAG, member), NULL
 #define DURATION(member)   OF(KIND_DURATION, member)
-#define BOUND(member)      OF(KIND_BOUND, member)
+#define BOUND(member)      OF(KIND_BOUND, member), "never"
 #define TEXT(kind, member) OF(kind, member), NULL
 
 /* Their texts fit: --help has at most 44 lines of 60 columns. */
 static const struct row rows[] = {
-	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
-	{ "idle-timeout", 'i', BOUND(idle_timeout), "never",
-	  "stop when silent for DUR" },
+	{ "timeout", 't', BOUND(timeout), "stop COMMAND after DUR" },
+	{ "idle-timeout", 'i', BOUND(idle_timeout), "stop if silent for DUR" },
 	{ "idle-unless-busy", 0, FLAG(idle_unless_busy),
 	  "-i: do not stop a busy COMMAND" },
 	{ "until", 'u', TEXT(KIND_UNTIL, until),
@@ -106,8 +104,7 @@ static const struct row rows[] = {
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
 	  "for what is left" },
-	{ "keep", 0, TEXT(KIND_KEEP, keep),
-	  "let this daemon live; may repeat" },
+	{ "keep", 0, TEXT(KIND_KEEP, keep), "let a daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
 	{ "die-with-reader", 0, FLAG(die_with_reader),
@@ -118,8 +115,7 @@ static const struct row rows[] = {
 	{ "pty", 0, FLAG(pty), "give COMMAND its own terminal" },
 	{ "tee", 0, TEXT(KIND_FILE, tee), "append a copy of the output" },
 	{ "no-stdin", 0, FLAG(no_stdin), "stdin is /dev/null, and --setsid" },
-	{ "heartbeat", 0, BOUND(heartbeat), "never",
-	  "line per DUR of silence" },
+	{ "heartbeat", 0, BOUND(heartbeat), "line per DUR of silence" },
 	{ "report", 0, TEXT(KIND_FILE, report),
 	  "tell how the run ended, as JSON" },
 	{ "lock", 'l', TEXT(KIND_FILES, locks), "hold this lock; may repeat" },
@@ -148,12 +144,8 @@ static const struct row rows[] = {
 /* What getopt_long(3) returns for the long option of row N: no letter. */
 #define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
-#define TIMEOUT       "timeout"
-#define ORPHANS_GRACE (5 * SECOND)
-
-/* The letters of the options that timeout(1) has, and its operand. */
-#define TIMEOUT_LETTERS "fkpsvhV"
-static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL, NULL };
+/* The operand of timeout(1). */
+static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL };
 
 static const char usage[] =
     "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
@@ -170,23 +162,6 @@ static const char timeout_usage[] =
     "Run COMMAND, and after DURATION (1.5, 1e3, 30m; 0: none) end it\n"
     "with all that it started. More: man wdrun\n";
 
-/* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
-static void
-add_row(struct strbuf *text, const struct row *row, bool has_default)
-{
-	const char *const metavar = kinds[row->kind].metavar;
-	const char letter[] = { '-', row->letter, ',', '\0' };
-	char name[NAME_SIZE];
-
-	(void)snprintf(name, sizeof(name), metavar == NULL ? "%s" : "%s=%s",
-	               row->name, metavar);
-	strbuf_addf(text, "  %3s --%-19s %s", row->letter == 0 ? "" : letter,
-	            name, row->help);
-	if (has_default)
-		strbuf_addf(text, " (%s)", row->initial);
-	strbuf_addf(text, "\n");
-}
-
 /* Prints --help or --version. Returns the exit status. */
 static int
 print(bool is_timeout, bool is_help)
@@ -198,30 +173,28 @@ print(bool is_timeout, bool is_help)
 		            is_timeout ? "timeout (wdrun)" : "wdrun");
 	else
 		strbuf_addf(&text, "%s", is_timeout ? timeout_usage : usage);
-	for (size_t i = 0; is_help && i < ROW_COUNT; i++)
-		add_row(&text, &rows[i],
-		        rows[i].initial != NULL && !is_timeout);
+	/* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
+	for (size_t i = 0; is_help && i < ROW_COUNT; i++) {
+		const struct row *const row = &rows[i];
+		const char *const metavar = kinds[row->kind].metavar;
+		const char letter[] = { '-', row->letter, ',', '\0' };
+		char name[NAME_SIZE];
+
+		(void)snprintf(name, sizeof(name),
+		               metavar == NULL ? "%s" : "%s=%s", row->name,
+		               metavar);
+		strbuf_addf(&text, "  %3s --%-19s %s",
+		            row->letter == 0 ? "" : letter, name, row->help);
+		if (row->initial != NULL && !is_timeout)
+			strbuf_addf(&text, " (%s)", row->initial);
+		strbuf_addf(&text, "\n");
+	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
-
-	const int status = message_print(&text);
-
-	free(text.text);
-	return status;
+	return message_print(&text); /* wdrun ends: no need to free(3) it */
 }
 
-static int
-store_status(int *status, const char *text)
-{
-	/* strtol(3) would take blanks and a plus sign, too. */
-	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' ||
-	    strtol(text, NULL, 10) > STATUS_MAX)
-		return -1;
-	*status = (int)strtol(text, NULL, 10);
-	return 0;
-}
-
-static int
+static bool
 store_survivors(enum survivors *survivors, const char *text)
 {
 	if (strcmp(text, "kill") == 0)
@@ -231,58 +204,67 @@ store_survivors(enum survivors *survivors, const char *text)
 	else if (strcmp(text, "leave") == 0)
 		*survivors = SURVIVORS_LEAVE;
 	else
-		return -1;
-	return 0;
+		return false;
+	return true;
 }
 
-static int
+static bool
 store_keep(const char **keep, const char *name)
 {
 	struct strbuf names = { .grows = true };
 
 	if (*name == '\0' || name[strcspn(name, " \t\n/")] != '\0')
-		return -1;
+		return false;
 	strbuf_addf(&names, "%s%s%s", *keep == NULL ? "" : *keep,
 	            *keep == NULL ? "" : " ", name);
 	*keep = names.text; /* the old one stays, for this process's life */
-	return names.is_cut ? -1 : 0;
+	return !names.is_cut;
 }
 
-static int
+static bool
 store_text(const char **field, const char *text, enum kind kind)
 {
-	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
-	if ((*text == '\0' && kind != KIND_RUN) ||
-	    strlen(text) > kinds[kind].longest ||
-	    (strcmp(text, "-") == 0 &&
-	     (kind == KIND_FILE || kind == KIND_FILES)))
-		return -1;
+	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
+
 	*field = text;
-	return 0;
+	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
+	return (*text != '\0' || kind == KIND_RUN) &&
+	       strlen(text) <= kinds[kind].longest &&
+	       (!is_file || strcmp(text, "-") != 0);
 }
 
-/* Reads TEXT, the value of option ROW. Returns 0, or -1 if it is none. */
-static int
+/* Reads TEXT, the value of option ROW. Returns whether it is one. */
+static bool
 store(struct options *options, const struct row *row, const char *text)
 {
 	void *const field = (char *)options + row->field;
 	struct files *const files = field;
-	int *const signal = field;
+	int *const number = field;
+	int64_t *const time = field;
+	long status;
+	char *end;
 
 	switch (row->kind) {
+	case KIND_FLAG:
+		*(bool *)field = true;
+		return true;
 	case KIND_DURATION:
+		return duration_parse(text, time) == 0;
 	case KIND_BOUND:
-		if (duration_parse(text, field) == -1)
-			return -1;
-		if (*(int64_t *)field == 0 && row->kind == KIND_BOUND)
-			*(int64_t *)field = NEVER;
-		return 0;
+		if (duration_parse(text, time) == -1)
+			return false;
+		if (*time == 0)
+			*time = NEVER;
+		return true;
 	case KIND_SIGNAL:
 		/* For timeout(1), 0 means no signal, as for kill(1). */
-		*signal = strcmp(text, "0") == 0 ? 0 : signal_parse(text);
-		return *signal >= (options->is_timeout ? 0 : 1) ? 0 : -1;
+		*number = strcmp(text, "0") == 0 ? 0 : signal_parse(text);
+		return *number >= (options->is_timeout ? 0 : 1);
 	case KIND_STATUS:
-		return store_status(field, text);
+		status = strtol(text, &end, 10);
+		*number = (int)status;
+		return end != text && *end == '\0' && status >= 0 &&
+		       status <= UINT8_MAX;
 	case KIND_SURVIVORS:
 		return store_survivors(field, text);
 	case KIND_KEEP:
@@ -295,18 +277,13 @@ store(struct options *options, const struct row *row, const char *text)
 	case KIND_PROCESS:
 		return store_text(field, text, row->kind);
 	case KIND_FILES:
-		if (files->count == FILES_MAX ||
-		    store_text(&files->paths[files->count], text, row->kind))
-			return -1;
-		files->count++;
-		return 0;
-	case KIND_FLAG:
-		*(bool *)field = true;
-		break;
+		return files->count < FILES_MAX &&
+		       store_text(&files->paths[files->count++], text,
+		                  row->kind);
 	case KIND_HELP:
 		break;
 	}
-	return 0;
+	return true;
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -328,15 +305,11 @@ static int
 refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
-	const size_t length = strcspn(word, "=") - 2; /* of a long name */
-	const char *wrong = "not an option";
 
-	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
-		if (strncmp(rows[i].name, word + 2, length) == 0)
-			wrong = "short for several options";
-	}
 	if (row == NULL)
-		message("'%s' is %s (see --help)", word, wrong);
+		message("'%s' is not an option, or short for several (see "
+		        "--help)",
+		        word);
 	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
@@ -351,7 +324,7 @@ apply(struct options *options, const struct row *row)
 {
 	if (row->kind == KIND_HELP)
 		return print(options->is_timeout, row->letter == 'h');
-	if (store(options, row, optarg) == -1) {
+	if (!store(options, row, optarg)) {
 		message("%s%s: '%.*s' is not %s", row == &operand ? "" : "--",
 		        row->name, SHOWN_MAX, optarg,
 		        kinds[row->kind].accepted);
@@ -436,7 +409,7 @@ make_tables(char *letters, struct option *names)
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 		const bool is_timeouts =
-		    letter != 0 && strchr(TIMEOUT_LETTERS, letter) != NULL;
+		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
 		*(is_timeouts ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
@@ -465,7 +438,6 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
-	options->hup_cancels = !options->passes_on;
 	optarg = duration;
 	optind++;
 	return apply(options, &operand);
@@ -475,7 +447,8 @@ static void
 set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
-	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+	const char *const name =
+	    strstr(program_invocation_short_name, "timeout");
 
 	options->keep = getenv(KEEP_VARIABLE);
 	if (options->keep != NULL && *options->keep == '\0')
@@ -487,15 +460,11 @@ set_defaults(struct options *options)
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
-	options->orphans_grace = NEVER;
-	if (name == NULL || strcmp(name, TIMEOUT) != 0)
+	if (name == NULL || strcmp(name, "timeout") != 0)
 		return;
 	options->is_timeout = true;
-	options->alarm_is_timeout = options->tells_sigkill = true;
-	options->leads_group = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
-	options->orphans_grace = ORPHANS_GRACE;
 }
 
 int
@@ -534,7 +503,5 @@ options_read(struct options *options, int argc, char *argv[])
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
-	 * is behind the NULL of ARGV. */
 	return check(options, optind < argc);
 }

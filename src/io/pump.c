@@ -147,7 +147,8 @@ deliver(struct output *output, struct stream *stream)
 
 	output->facts->relayed += chunk->written - before;
 	if (stream->has_messages && chunk->written > before)
-		message_note_line(chunk->text[chunk->written - 1] != '\n');
+		message_facts->in_line =
+		    chunk->text[chunk->written - 1] != '\n';
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
 		hang_up(output, stream);

@@ -524,7 +524,7 @@ front_tell_end(struct run *run)
 		tell_end(run);
 	} else {
 		target_tell_failure(run);
-		run->facts->refusal = message_last();
+		run->facts->refusal = message_last;
 	}
 	report_write(run);
 }

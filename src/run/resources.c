@@ -56,7 +56,7 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 		run->facts->reason = REASON_READER_LOST;
 	} else {
 		(void)refuse_lock(refused->path, why);
-		run->facts->refusal = message_last();
+		run->facts->refusal = message_last;
 	}
 }
 
@@ -80,7 +80,7 @@ resources_acquire(struct run *run)
 	 * ends the wait. Not earlier: who is refused makes no registry. */
 	if (record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
-		run->facts->refusal = message_last();
+		run->facts->refusal = message_last;
 		return -1;
 	}
 	/* A caller that has just died has no pidfd. */

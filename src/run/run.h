@@ -238,7 +238,7 @@ struct reason_row {
 	size_t time; /* where that is in struct options; 0: no time */
 };
 
-extern const struct reason_row reasons[REASON_COUNT];
+extern const struct reason_row reasons[];
 
 /* The reason for which the run should change its state at NOW, or REASON_NONE;
  * and when there is something to do without an event, or NEVER. */

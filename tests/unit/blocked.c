@@ -42,7 +42,7 @@ static const struct {
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP, { SYS_nanosleep, CALL_CLOCK_NANOSLEEP } },
+	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
 	{ WAIT_SIGNAL, { SYS_rt_sigsuspend, CALL_SIGTIMEDWAIT } },
 	{ WAIT_POLL, { CALL_PPOLL } },
 	{ WAIT_SELECT, { SYS_pselect6, CALL_PSELECT64 } },
