@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,7 +71,6 @@ static struct procfs_list list;
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
 static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
-static uint64_t *watchers; /* mark_watchers(); NULL: no inner run was met */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -82,6 +80,8 @@ static struct {
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
+
+static bool has_inner_runs; /* was met by a first signal */
 
 static bool
 has(const uint64_t *pids, pid_t pid)
@@ -144,9 +144,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
 	    procfs_is_supervisor(pid)) {
-		/* Few runs need this memory: RLIMIT_DATA. */
-		if (watchers == NULL)
-			watchers = calloc(PID_END / 64 + 1, sizeof(*watchers));
+		has_inner_runs = true;
 		return;
 	}
 	while (list.count-- > 0) {
@@ -419,20 +417,6 @@ tree_signal_again(struct tree *tree, int64_t until)
 	                       until < bound ? until : bound);
 }
 
-/* Marks the watchers of runs within this one, and their ancestors. */
-static void
-mark_watchers(struct tree *tree)
-{
-	tree_read(tree, duration_now() + WALK_BOUND);
-	for (size_t i = tree->count; i-- > 0;) {
-		if (has(watchers, listed[i].pid) ||
-		    procfs_is_supervisor(listed[i].pid)) {
-			add(watchers, listed[i].pid);
-			add(watchers, listed[i].parent);
-		}
-	}
-}
-
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
@@ -447,12 +431,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
 
-	const size_t count = tree_signal_again(tree, until);
-
-	/* Now, as a supervisor may be gone before its front at the end. */
-	if (watchers != NULL)
-		mark_watchers(tree);
-	return count;
+	return tree_signal_again(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -512,45 +491,40 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills what runs within this one watch over. SEEN has their supervisors, and
- * what is below those. Returns whether one of WATCHERS is alive. */
-static bool
-kill_watched(struct tree *tree)
-{
-	bool is_any = false;
-
-	mark_watchers(tree);
-	for (size_t i = 0; i < tree->count; i++) {
-		const pid_t pid = listed[i].pid;
-		const bool is_watcher = has(watchers, pid);
-
-		is_any |= is_watcher;
-		if (has(seen, listed[i].parent) ||
-		    (is_watcher && procfs_is_supervisor(pid)))
-			add(seen, pid);
-		if (has(seen, pid) && !is_watcher)
-			signal_member(tree, &listed[i], SIGKILL);
-	}
-	return is_any;
-}
-
-/* The watchers of runs within this one, and what waits for them, then end by
- * themselves, with status, report and locks in order: for INNER_BOUND at most.
- */
+/* Kills the children of the supervisors of runs within this one. Their
+ * watchers, and what waits for those, then end by themselves, with status,
+ * report and locks in order: for INNER_BOUND at most. They are in SEEN. */
 static void
 end_inner_runs(struct tree *tree)
 {
 	const int64_t until = duration_now() + INNER_BOUND;
+	bool is_any = true;
 
 	memset(seen, 0, sizeof(seen));
-	while (kill_watched(tree) && duration_now() < until)
+	while (is_any && duration_now() < until) {
+		is_any = false;
+		tree_read(tree, until);
+		for (size_t i = tree->count; i-- > 0;) { /* children first */
+			const pid_t parent = listed[i].parent;
+
+			if (has(seen, listed[i].pid) ||
+			    procfs_is_supervisor(listed[i].pid)) {
+				is_any = true;
+				add(seen, listed[i].pid);
+				add(seen, parent);
+			} else if (parent != tree->self &&
+			           procfs_is_supervisor(parent)) {
+				signal_member(tree, &listed[i], SIGKILL);
+			}
+		}
 		duration_sleep(INNER_PAUSE);
+	}
 }
 
 bool
 tree_kill(struct tree *tree)
 {
-	if (watchers != NULL)
+	if (has_inner_runs)
 		end_inner_runs(tree);
 
 	int64_t last = duration_now();
