@@ -128,11 +128,9 @@ time_before_signal(const struct tree *tree, pid_t pid)
 static bool
 is_spared(const struct tree *tree, pid_t child)
 {
-	struct procstat stat;
-
 	return has(spared, child) ||
-	       (tree->keeps_leaders && procstat_read(child, &stat) == 0 &&
-	        stat.session == child && procfs_bears(child, tree->keep));
+	       (tree->keeps_leaders && tree->is_ours &&
+	        getsid(child) == child && procfs_bears(child, tree->keep));
 }
 
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
@@ -345,12 +343,9 @@ tree_read(struct tree *tree, int64_t until)
 static bool
 is_inner_orphan(const struct member *process, pid_t before)
 {
-	struct procstat stat;
-
 	return procfs_is_supervisor(process->parent) &&
 	       (process->parent != before ||
-	        (procstat_read(process->pid, &stat) == 0 &&
-	         stat.session == process->pid));
+	        getsid(process->pid) == process->pid);
 }
 
 void
