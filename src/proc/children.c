@@ -1,4 +1,4 @@
-/* Forks and reaps children, and waits for their end. */
+/* Reaps children, and waits for their end. */
 #include "proc/children.h"
 
 #include <sys/resource.h>
@@ -49,17 +49,6 @@ int
 pidfd_open(pid_t pid)
 {
 	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
-}
-
-pid_t
-plain_fork(void)
-{
-	/* The library's clone(2) wants a stack and a function. */
-#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
-	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
 }
 
 void

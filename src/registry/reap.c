@@ -452,7 +452,7 @@ reap_all(const char *given, bool is_quiet)
 static void
 finish_in_helper(const struct registry *registry)
 {
-	const pid_t helper = plain_fork();
+	const pid_t helper = fork();
 	siginfo_t info;
 
 	if (helper == 0) /* it ends with this process */

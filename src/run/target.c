@@ -196,7 +196,7 @@ become_target(struct run *run)
 int
 target_start(struct run *run)
 {
-	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
+	/* Not fork(2): to copy page tables and pages costs a tenth of a
 	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
