@@ -57,17 +57,18 @@ static void
 compare(struct activity *activity, const struct sample *old,
         const struct thread *thread, int64_t span)
 {
-	size_t i = 0;
+	const struct thread *before = old->threads;
+	const struct thread *const end = before + old->count;
 
-	while (i < old->count && old->threads[i].id != thread->id)
-		i++;
+	while (before < end && before->id != thread->id)
+		before++;
+	/* Less than before: the ID has got another thread. */
+	if (before == end || thread->bytes < before->bytes ||
+	    thread->ready < before->ready)
+		return;
 
-	const struct thread *const before = &old->threads[i];
 	const int64_t ready = thread->ready - before->ready;
 
-	/* Less than before: the ID has got another thread. */
-	if (i == old->count || thread->bytes < before->bytes || ready < 0)
-		return;
 	activity->bytes += thread->bytes - before->bytes;
 	/* One that sleeps, and ticks, waits at each tick on a busy machine. */
 	if (ready >= span / 2)
@@ -79,20 +80,17 @@ compare(struct activity *activity, const struct sample *old,
 void
 activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 {
-	static struct sample samples[2];
+	static struct sample old;
+	static struct sample new;
 	static struct procfs_list ids;
-	static int turn;
-	struct sample *const old = &samples[turn];
-	struct sample *const new = &samples[!turn];
 	const bool is_first = activity->since == 0;
 	const int64_t span = now - activity->last;
 	long memory;
 	int64_t cpu = wait_usage(&memory);
 
-	turn = !turn;
-	new->count = 0;
+	new.count = 0;
 	if (is_first)
-		old->count = 0;
+		old.count = 0;
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
@@ -101,15 +99,15 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 			continue;
 		cpu += stat.cpu;
 		procfs_list_of(pid, "task", &ids);
-		for (size_t j = 0; j < ids.count && new->count < THREADS_MAX;
+		for (size_t j = 0; j < ids.count && new.count < THREADS_MAX;
 		     j++) {
-			struct thread *const thread =
-			    &new->threads[new->count++];
+			struct thread *const thread = &new.threads[new.count++];
 
 			*thread = sample_thread(pid, ids.numbers[j]);
-			compare(activity, old, thread, span);
+			compare(activity, &old, thread, span);
 		}
 	}
+	old = new;
 	if (is_first)
 		*activity = (struct activity){ .since = now, .cpu = cpu };
 
