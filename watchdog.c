@@ -166,8 +166,8 @@ lead_background(void)
 	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
 		return;
 	(void)setpgid(0, 0);
-	signal_reset(SIGINT);
-	signal_reset(SIGQUIT);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGQUIT, SIG_DFL);
 }
 
 /* Returns a pidfd of the caller PARENT, or -1 if that has just died.

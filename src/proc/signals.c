@@ -42,17 +42,16 @@ static const char names[FIRST_REAL_TIME][12] = {
 #endif
 };
 
-int
+void
 signals_mask(int how, uint64_t mask, uint64_t *old)
 {
 	const struct kernel_signals set = { .mask = mask };
 	struct kernel_signals before = { .mask = 0 };
-	const int result = (int)syscall(SYS_rt_sigprocmask, how, &set, &before,
-	                                KERNEL_SIGNALS_SIZE);
 
+	(void)syscall(SYS_rt_sigprocmask, how, &set, &before,
+	              KERNEL_SIGNALS_SIZE);
 	if (old != NULL)
 		*old = before.mask;
-	return result;
 }
 
 int
@@ -127,29 +126,18 @@ void
 signal_deliver(int signal)
 {
 	/* It is delivered before the unblocking returns. */
-	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
-	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
-}
-
-void
-signal_reset(int signal)
-{
-	/* The kernel's struct sigaction, which no header declares: SIG_DFL is
-	 * all zero. musl's sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
-	static const uint64_t by_default[8] = { 0 };
-
-	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
-	              KERNEL_SIGNALS_SIZE);
+	signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
+	signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
 }
 
 _Noreturn void
-signal_die_by(int signal)
+signal_die_by(int number)
 {
 	/* The command has dumped its core. RLIMIT_CORE 0 would not stop another
 	 * dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	signal_reset(signal);
-	(void)kill(getpid(), signal);
-	signal_deliver(signal);
-	_exit(STATUS_SIGNAL_BASE + signal);
+	(void)signal(number, SIG_DFL);
+	(void)kill(getpid(), number);
+	signal_deliver(number);
+	_exit(STATUS_SIGNAL_BASE + number);
 }

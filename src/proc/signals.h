@@ -25,7 +25,7 @@
 	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)
 
 /* As sigprocmask(2). */
-int signals_mask(int how, uint64_t mask, uint64_t *old);
+void signals_mask(int how, uint64_t mask, uint64_t *old);
 
 /* Opens a signalfd(2) for every signal, close-on-exec, not blocking. */
 int signals_open(void);
@@ -49,9 +49,6 @@ const char *signal_name(int signal);
  * where the kernel ignores a terminal's stop: setpgid(2). */
 void signal_deliver(int signal);
 
-/* Gives SIGNAL its default action. */
-void signal_reset(int signal);
-
-/* Ends this process by SIGNAL, without a core dump; or by exit status 128 +
- * SIGNAL as PID 1, to which the kernel drops the signal: pid_namespaces(7). */
-_Noreturn void signal_die_by(int signal);
+/* Ends this process by the signal NUMBER, without a core dump; as PID 1, to
+ * which the kernel drops it, by exit status 128 + NUMBER: pid_namespaces(7). */
+_Noreturn void signal_die_by(int number);

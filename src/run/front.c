@@ -201,7 +201,7 @@ stop_job(struct front *self, unsigned stop)
 	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
-	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	/* Whoever continues the target from now on continues the front, too. */
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
@@ -212,7 +212,7 @@ stop_job(struct front *self, unsigned stop)
 	else
 		(void)signals_take(SIGNAL_BIT(by), &info);
 	facts->front_stops = false;
-	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
 	self->suspended_for += duration_now() - began;

@@ -46,7 +46,7 @@ execute(char *const command[], char *const environment[])
 void
 target_prepare(struct run *run)
 {
-	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
+	signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
 	/* With umask 777, no other run could read a lock or the registry. */
 	run->callers_umask = umask(0);
 	(void)umask(run->callers_umask & ~(mode_t)S_IRWXU);
@@ -171,7 +171,7 @@ become_target(struct run *run)
 	/* As they were before target_prepare(). */
 	if (run->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
-	(void)signals_mask(SIG_SETMASK, run->callers_mask, NULL);
+	signals_mask(SIG_SETMASK, run->callers_mask, NULL);
 	(void)umask(run->callers_umask);
 
 	size_t count = 0;
