@@ -40,7 +40,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "registry/registry.h"
 #include "run/run.h"
@@ -234,7 +233,7 @@ prepare(struct run *run)
 	 * kill_tree() spares. The dead are reaped here. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
-	run->had_children = child != CHILD_NONE_LEFT;
+	run->had_children = child != -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die(run, "cannot become a subreaper");
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/duration.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 #include "proc/tree.h"
 
 #define THREADS_MAX 1024 /* more are not looked at */

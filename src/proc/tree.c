@@ -9,8 +9,8 @@
 
 #include "base/fds.h"
 #include "base/kernel.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
@@ -110,6 +110,17 @@ static bool
 is_child(const struct tree *tree, const struct member *process)
 {
 	return tree->is_ours && process->parent == tree->self;
+}
+
+/* Whether the child PID, or ANY_CHILD, is alive: no zombie. */
+static bool
+child_is_living(pid_t pid)
+{
+	siginfo_t info;
+
+	/* Without WEXITED, waitid(2) passes over zombies:
+	 * wait_consider_task(), wait_task_zombie(). */
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != -1;
 }
 
 /* PID's age at the first signal, rounded up to a TICK; 0: it is not known. */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "run/run.h"
 

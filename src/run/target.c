@@ -14,7 +14,6 @@
 
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
