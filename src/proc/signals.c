@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/time.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -166,9 +165,9 @@ wait_usage(long *memory)
 
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	*memory = usage.ru_maxrss;
-	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
-	return usage.ru_utime.tv_sec * SECOND +
-	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+	           (MILLISECOND / 1000);
 }
 
 int

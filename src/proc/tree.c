@@ -64,9 +64,6 @@ tree_take_priority(void)
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
-/* The children of one process, for the next loop. */
-static struct procfs_list list;
-
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
@@ -135,20 +132,13 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	                 (duration_now() - tree->signalled_at);
 }
 
-/* Whether CHILD, and what is below it, is left out of the tree. */
-static bool
-is_spared(const struct tree *tree, pid_t child)
-{
-	return has(spared, child) ||
-	       (tree->keeps_leaders && tree->is_ours &&
-	        getsid(child) == child && procfs_bears(child, tree->keep));
-}
-
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
  * to our own at once: to look at each first takes ten times as long. */
 static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
+	static struct procfs_list list;
+
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
@@ -159,7 +149,11 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (is_spared(tree, child.pid))
+		/* Kept, with what is below it. */
+		if (has(spared, child.pid) ||
+		    (tree->keeps_leaders && tree->is_ours &&
+		     getsid(child.pid) == child.pid &&
+		     procfs_bears(child.pid, tree->keep)))
 			continue;
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
