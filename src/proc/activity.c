@@ -77,7 +77,7 @@ compare(struct activity *activity, const struct sample *old,
 		activity->work += span;
 }
 
-void
+bool
 activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 {
 	static struct sample old;
@@ -119,14 +119,11 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 		activity->work += used < span ? used : span;
 	activity->cpu = cpu;
 	activity->last = now;
-}
 
-bool
-activity_is_progress(const struct activity *activity)
-{
-	const int64_t span = activity->last - activity->since;
+	const int64_t whole = now - activity->since;
 
-	return span > 0 && (activity->work * CPU_SHARE >= span ||
-	                    activity->bytes >=
-	                        (uint64_t)(span / MILLISECOND) * BYTES / 1000);
+	return whole > 0 &&
+	       (activity->work * CPU_SHARE >= whole ||
+	        activity->bytes >=
+	            (uint64_t)(whole / MILLISECOND) * BYTES / 1000);
 }

@@ -449,12 +449,12 @@ look_for_progress(struct supervisor *self, int64_t now)
 	if (!is_running) /* a daemon may still be about to become NAME */
 		supervisor_mark_kept(self);
 	tree_read(&self->tree, NEVER);
-	activity_sample(activity, &self->tree, now);
 
+	const bool is_busy = activity_sample(activity, &self->tree, now);
 	/* CPU time is counted in ticks, of which one is 4 % of a sample. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
-	const bool is_progress = relayed != self->relayed ||
-	                         (is_long && activity_is_progress(activity));
+	const bool is_progress =
+	    relayed != self->relayed || (is_long && is_busy);
 
 	self->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);
