@@ -27,9 +27,8 @@ struct sample {
 	struct thread threads[THREADS_MAX];
 };
 
-/* Reads the thread ID of PID. By the thread: what the kernel tells of a process
- * has its reaped children in it, so that a loop of short commands would work.
- */
+/* Reads the thread ID of PID: what the kernel tells of the bytes of a process
+ * has its reaped children in it, as of a loop that waits by short commands. */
 static struct thread
 sample_thread(pid_t pid, pid_t id)
 {
@@ -42,8 +41,7 @@ sample_thread(pid_t pid, pid_t id)
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
 	thread.bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
 	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
-	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
-	if (procfs_read(pid, path, text, sizeof(text)) > 0)
+	if (procfs_read(id, "schedstat", text, sizeof(text)) > 0)
 		thread.ready = strtoll(text, NULL, 10) +
 		               strtoll(procfs_value(text, " "), NULL, 10);
 	else /* without CONFIG_SCHED_INFO */
