@@ -351,14 +351,14 @@ kill_tree(struct supervisor *self)
 		 * processes that are proven to be of the run. */
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
-		tree_reap(tree);
+		supervisor_reap(self, duration_now());
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);
 	} else {
-		run->facts->tree_is_empty = tree_kill(tree);
+		run->facts->tree_is_empty =
+		    tree_kill(tree, self, supervisor_reap);
 	}
 	tell_signal(run, SIGKILL);
-	supervisor_reap(self, duration_now());
 	return tree->killed;
 }
 

@@ -12,15 +12,12 @@
 #include "proc/procfs.h"
 #include "proc/signals.h"
 
-#define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
 #define WALK_BOUND   SECOND
-#define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
 #define INNER_BOUND  SECOND             /* for the watchers of inner runs */
-#define INNER_PAUSE  (10 * MILLISECOND)
 
 /* --- the processor -------------------------------------------------------- */
 
@@ -61,8 +58,9 @@ tree_take_priority(void)
 /* --- the tree ------------------------------------------------------------- */
 
 /* Pages that are not used cost nothing. There is one tree in a process. */
-static struct member listed[TREE_MAX];  /* the list */
-static struct member pending[TREE_MAX]; /* a stack: still to be visited */
+static struct member listed[PROCFS_LIST_MAX]; /* the list */
+static struct member
+    pending[PROCFS_LIST_MAX]; /* a stack: still to be visited */
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
@@ -165,7 +163,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 			(void)kill(child.pid, SIGKILL);
 			mark(child.pid);
 		}
-		if (walk.pending_count < TREE_MAX)
+		if (walk.pending_count < PROCFS_LIST_MAX)
 			pending[walk.pending_count++] = child;
 	}
 }
@@ -199,15 +197,8 @@ begin_walk(struct tree *tree, int signal)
 bool
 tree_is_empty(struct tree *tree)
 {
-	const bool target_is_dead = !child_is_living(tree->target);
-
-	if (!child_is_living(ANY_CHILD))
-		return true;
-	if (!tree->spares || !begin_walk(tree, 0))
-		return false;
-	return walk.pending_count == 0 ||
-	       (walk.pending_count == 1 && target_is_dead &&
-	        pending[0].pid == tree->target);
+	return !child_is_living(ANY_CHILD) ||
+	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
 }
 
 /* Whether PID had the signal as the target, or in its group. A later reading
@@ -288,12 +279,13 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	tree->members = listed;
 	tree->count = 0;
 	(void)begin_walk(tree, signal);
-	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
+	while (walk.pending_count > 0 && tree->count < PROCFS_LIST_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
 			break; /* after a visit at least */
 	}
-	tree->is_partial = walk.pending_count > 0 || tree->count == TREE_MAX;
+	tree->is_partial =
+	    walk.pending_count > 0 || tree->count == PROCFS_LIST_MAX;
 	return walk.fresh;
 }
 
@@ -451,16 +443,10 @@ tree_reap(struct tree *tree)
 {
 	siginfo_t end;
 
+	/* Ends at a dead target, of which waitid(2) would tell for ever. */
 	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
-	       end.si_pid != tree->target)
-		(void)tree_reap_child(tree, end.si_pid, &end);
-	if (end.si_pid == 0)
-		return;
-	/* waitid(2) tells of the target again and again, and of no other. */
-	(void)begin_walk(tree, 0);
-	while (tree->is_ours && walk.pending_count > 0)
-		(void)tree_reap_child(tree, pending[--walk.pending_count].pid,
-		                      &end);
+	       tree_reap_child(tree, end.si_pid, &end))
+		;
 }
 
 /* Stops the tree, so that nobody forks, and then kills it, children first: the
@@ -470,7 +456,7 @@ static size_t
 freeze_and_kill(struct tree *tree)
 {
 	const size_t count =
-	    walk_until_rest(tree, SIGSTOP, duration_now() + FREEZE_BOUND);
+	    walk_until_rest(tree, SIGSTOP, duration_now() + 5 * SECOND);
 
 	signal_listed(tree, ANY_GROUP, SIGKILL);
 	return count;
@@ -517,12 +503,13 @@ end_inner_runs(struct tree *tree)
 				signal_member(tree, &listed[i], SIGKILL);
 			}
 		}
-		duration_sleep(INNER_PAUSE);
+		duration_sleep(10 * MILLISECOND);
 	}
 }
 
 bool
-tree_kill(struct tree *tree)
+tree_kill(struct tree *tree, struct supervisor *self,
+          void (*reap)(struct supervisor *self, int64_t now))
 {
 	if (has_inner_runs)
 		end_inner_runs(tree);
@@ -554,7 +541,7 @@ tree_kill(struct tree *tree)
 		const bool is_alive = !tree_is_empty(tree);
 		const int64_t now = duration_now();
 
-		tree_reap(tree);
+		reap(self, now);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial ||
 		    (now - last >= SECOND && has_dying(tree)))
 			last = now;
