@@ -438,17 +438,6 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 	return true;
 }
 
-void
-tree_reap(struct tree *tree)
-{
-	siginfo_t end;
-
-	/* Ends at a dead target, of which waitid(2) would tell for ever. */
-	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
-	       tree_reap_child(tree, end.si_pid, &end))
-		;
-}
-
 /* Stops the tree, so that nobody forks, and then kills it, children first: the
  * kernel continues a stopped process whose group its parent's death orphans
  * (kill_orphaned_pgrp()). Returns how many were new. */

@@ -104,7 +104,5 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 bool tree_kill(struct tree *tree, struct supervisor *self,
                void (*reap)(struct supervisor *self, int64_t now));
 
-/* The first reaps all dead children but the target; the second CHILD, if it is
- * dead and not the target: it then fills *END, and returns true. */
-void tree_reap(struct tree *tree);
+/* Reaps CHILD, if it is dead and not the target: fills *END, returns true. */
 bool tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end);

@@ -404,7 +404,10 @@ supervisor_reap(struct supervisor *self, int64_t now)
 		if (tree_reap_child(&self->tree, target, &end))
 			note_status(self->run->target, &end);
 	}
-	tree_reap(&self->tree);
+	/* A target that stays a zombie is told of again and again. */
+	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
+	       tree_reap_child(&self->tree, end.si_pid, &end))
+		;
 }
 
 /* A process that was forked while the first signal was sent may have missed it.
