@@ -334,17 +334,6 @@ tree_read(struct tree *tree, int64_t until)
 	(void)walk_tree(tree, 0, until);
 }
 
-/* Whether PROCESS, behind BEFORE in the list, has come to the supervisor of a
- * run within this one: so it is not the command there, the eldest child of that
- * supervisor, which leads no session. */
-static bool
-is_inner_orphan(const struct member *process, pid_t before)
-{
-	return procfs_is_supervisor(process->parent) &&
-	       (process->parent != before ||
-	        getsid(process->pid) == process->pid);
-}
-
 void
 tree_spare(struct tree *tree, const char *names)
 {
@@ -354,9 +343,13 @@ tree_spare(struct tree *tree, const char *names)
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct member process = listed[i];
+		/* The command of a run within this one is the eldest child of a
+		 * supervisor, listed right behind it, and leads no session. */
 		const bool is_orphan =
 		    process.parent == tree->self ||
-		    (names != NULL && is_inner_orphan(&process, before));
+		    (names != NULL && procfs_is_supervisor(process.parent) &&
+		     (process.parent != before ||
+		      getsid(process.pid) == process.pid));
 
 		before = process.pid;
 		/* In the /proc of another PID namespace, no child is known. */
