@@ -459,34 +459,41 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills the children of the supervisors of runs within this one. Their
- * watchers, and what waits for those, then end by themselves, with status,
- * report and locks in order: for INNER_BOUND at most. They are in SEEN. */
+/* Kills the children of the supervisors of runs within this one, and adds their
+ * watchers, with what waits for those, to SEEN. Returns whether one lives. */
+static bool
+kill_watched(struct tree *tree)
+{
+	bool is_any = false;
+
+	tree_read(tree, duration_now() + WALK_BOUND);
+	for (size_t i = tree->count; i-- > 0;) { /* children first */
+		const pid_t pid = listed[i].pid;
+		const pid_t parent = listed[i].parent;
+
+		if (has(seen, pid) || procfs_is_supervisor(pid)) {
+			is_any = true;
+			add(seen, pid);
+			add(seen, parent);
+		} else if (parent != tree->self &&
+		           procfs_is_supervisor(parent)) {
+			signal_member(tree, &listed[i], SIGKILL);
+		}
+	}
+	return is_any;
+}
+
+/* Lets the watchers of runs within this one, and what waits for them, end by
+ * themselves, with status, report and locks in order: for INNER_BOUND at most.
+ */
 static void
 end_inner_runs(struct tree *tree)
 {
 	const int64_t until = duration_now() + INNER_BOUND;
-	bool is_any = true;
 
 	memset(seen, 0, sizeof(seen));
-	while (is_any && duration_now() < until) {
-		is_any = false;
-		tree_read(tree, until);
-		for (size_t i = tree->count; i-- > 0;) { /* children first */
-			const pid_t parent = listed[i].parent;
-
-			if (has(seen, listed[i].pid) ||
-			    procfs_is_supervisor(listed[i].pid)) {
-				is_any = true;
-				add(seen, listed[i].pid);
-				add(seen, parent);
-			} else if (parent != tree->self &&
-			           procfs_is_supervisor(parent)) {
-				signal_member(tree, &listed[i], SIGKILL);
-			}
-		}
+	while (kill_watched(tree) && duration_now() < until)
 		duration_sleep(10 * MILLISECOND);
-	}
 }
 
 bool
