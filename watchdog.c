@@ -40,7 +40,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "registry/registry.h"
 #include "run/run.h"
@@ -134,7 +133,7 @@ main(int argc, char *argv[])
 	prepare(&run);
 	message_facts = &run.facts->messages;
 	order_take_early(&run);
-	run.supervisor = plain_fork();
+	run.supervisor = fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.supervisor = 0; /* kill(2) takes -1 for everybody */
@@ -162,8 +161,8 @@ lead_background(void)
 	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
 		return;
 	(void)setpgid(0, 0);
-	signal_reset(SIGINT);
-	signal_reset(SIGQUIT);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGQUIT, SIG_DFL);
 }
 
 /* Returns a pidfd of the caller PARENT, or -1 if that has just died.
@@ -230,7 +229,7 @@ prepare(struct run *run)
 	 * kill_tree() spares. The dead are reaped here. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
-	run->had_children = child != CHILD_NONE_LEFT;
+	run->had_children = child != -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die(run, "cannot become a subreaper");
 
@@ -349,14 +348,14 @@ kill_tree(struct supervisor *self)
 		 * processes that are proven to be of the run. */
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
-		tree_reap(tree);
+		supervisor_reap(self, duration_now());
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);
 	} else {
-		run->facts->tree_is_empty = tree_kill(tree);
+		run->facts->tree_is_empty =
+		    tree_kill(tree, self, supervisor_reap);
 	}
 	tell_signal(run, SIGKILL);
-	supervisor_reap(self, duration_now());
 	return tree->killed;
 }
 

@@ -18,8 +18,8 @@
 #include "base/kernel.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 
 /* --- PID files ------------------------------------------------------------ */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/duration.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 #include "proc/tree.h"
 
 #define THREADS_MAX 1024 /* more are not looked at */
@@ -27,9 +27,8 @@ struct sample {
 	struct thread threads[THREADS_MAX];
 };
 
-/* Reads the thread ID of PID. By the thread: what the kernel tells of a process
- * has its reaped children in it, so that a loop of short commands would work.
- */
+/* Reads the thread ID of PID: what the kernel tells of the bytes of a process
+ * has its reaped children in it, as of a loop that waits by short commands. */
 static struct thread
 sample_thread(pid_t pid, pid_t id)
 {
@@ -42,8 +41,7 @@ sample_thread(pid_t pid, pid_t id)
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
 	thread.bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
 	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
-	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
-	if (procfs_read(pid, path, text, sizeof(text)) > 0)
+	if (procfs_read(id, "schedstat", text, sizeof(text)) > 0)
 		thread.ready = strtoll(text, NULL, 10) +
 		               strtoll(procfs_value(text, " "), NULL, 10);
 	else /* without CONFIG_SCHED_INFO */
@@ -57,17 +55,18 @@ static void
 compare(struct activity *activity, const struct sample *old,
         const struct thread *thread, int64_t span)
 {
-	size_t i = 0;
+	const struct thread *before = old->threads;
+	const struct thread *const end = before + old->count;
 
-	while (i < old->count && old->threads[i].id != thread->id)
-		i++;
+	while (before < end && before->id != thread->id)
+		before++;
+	/* Less than before: the ID has got another thread. */
+	if (before == end || thread->bytes < before->bytes ||
+	    thread->ready < before->ready)
+		return;
 
-	const struct thread *const before = &old->threads[i];
 	const int64_t ready = thread->ready - before->ready;
 
-	/* Less than before: the ID has got another thread. */
-	if (i == old->count || thread->bytes < before->bytes || ready < 0)
-		return;
 	activity->bytes += thread->bytes - before->bytes;
 	/* One that sleeps, and ticks, waits at each tick on a busy machine. */
 	if (ready >= span / 2)
@@ -76,23 +75,20 @@ compare(struct activity *activity, const struct sample *old,
 		activity->work += span;
 }
 
-void
+bool
 activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 {
-	static struct sample samples[2];
+	static struct sample old;
+	static struct sample new;
 	static struct procfs_list ids;
-	static int turn;
-	struct sample *const old = &samples[turn];
-	struct sample *const new = &samples[!turn];
 	const bool is_first = activity->since == 0;
 	const int64_t span = now - activity->last;
 	long memory;
 	int64_t cpu = wait_usage(&memory);
 
-	turn = !turn;
-	new->count = 0;
+	new.count = 0;
 	if (is_first)
-		old->count = 0;
+		old.count = 0;
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
@@ -101,15 +97,15 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 			continue;
 		cpu += stat.cpu;
 		procfs_list_of(pid, "task", &ids);
-		for (size_t j = 0; j < ids.count && new->count < THREADS_MAX;
+		for (size_t j = 0; j < ids.count && new.count < THREADS_MAX;
 		     j++) {
-			struct thread *const thread =
-			    &new->threads[new->count++];
+			struct thread *const thread = &new.threads[new.count++];
 
 			*thread = sample_thread(pid, ids.numbers[j]);
-			compare(activity, old, thread, span);
+			compare(activity, &old, thread, span);
 		}
 	}
+	old = new;
 	if (is_first)
 		*activity = (struct activity){ .since = now, .cpu = cpu };
 
@@ -121,14 +117,11 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 		activity->work += used < span ? used : span;
 	activity->cpu = cpu;
 	activity->last = now;
-}
 
-bool
-activity_is_progress(const struct activity *activity)
-{
-	const int64_t span = activity->last - activity->since;
+	const int64_t whole = now - activity->since;
 
-	return span > 0 && (activity->work * CPU_SHARE >= span ||
-	                    activity->bytes >=
-	                        (uint64_t)(span / MILLISECOND) * BYTES / 1000);
+	return whole > 0 &&
+	       (activity->work * CPU_SHARE >= whole ||
+	        activity->bytes >=
+	            (uint64_t)(whole / MILLISECOND) * BYTES / 1000);
 }

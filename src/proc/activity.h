@@ -22,9 +22,7 @@ struct activity {
 };
 
 /* Takes a sample of the present members of TREE at NOW, the first or another.
- * recv(2) and send(2) are not counted by the kernel. */
-void activity_sample(struct activity *activity, const struct tree *tree,
+ * Returns whether there was progress, on the whole, since the first. recv(2)
+ * and send(2) are not counted by the kernel. */
+bool activity_sample(struct activity *activity, const struct tree *tree,
                      int64_t now);
-
-/* Whether there was progress, on the whole, from the first to the last. */
-bool activity_is_progress(const struct activity *activity);

@@ -98,29 +98,6 @@ procfs_list_of(pid_t pid, const char *name, struct procfs_list *list)
 	procfs_list_names(root_fd, path, list);
 }
 
-/* Adds the children of DIR's thread TID. False: there are no such lists. */
-static bool
-add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
-{
-	char path[PATH_SIZE];
-	pid_t pid;
-
-	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
-
-	const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
-
-	if (children == NULL) {
-		fds_close(fd);
-		return errno != ENOENT;
-	}
-	/* The numbers are the kernel's, and fit. */
-	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
-		add_number(list, pid);
-	(void)fclose(children);
-	return true;
-}
-
 /* Without "children" files: from all of /proc, read last for this process. */
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
@@ -155,10 +132,27 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 		add_number(&threads, pid);
 	else
 		procfs_list_names(dir, "task", &threads);
-	/* A thread that is gone has left its children to another. */
-	for (size_t i = 0; i < threads.count; i++)
-		has_files &=
-		    add_children_of_thread(dir, threads.numbers[i], list);
+	for (size_t i = 0; i < threads.count; i++) {
+		char path[PATH_SIZE];
+		int child;
+
+		(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE,
+		               threads.numbers[i]);
+
+		const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+		FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
+
+		/* A thread that is gone has left its children to another. */
+		if (children == NULL) {
+			has_files &= errno != ENOENT;
+			fds_close(fd);
+			continue;
+		}
+		/* The kernel's numbers fit. NOLINTNEXTLINE(cert-err34-c) */
+		while (fscanf(children, "%d", &child) == 1)
+			add_number(list, child);
+		(void)fclose(children);
+	}
 	if (!has_files)
 		add_children_of_machine(pid, list);
 }

@@ -15,8 +15,8 @@ struct strbuf;
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
  * with errno: ENOENT or ESRCH where the process is gone. */
 
-/* Opens /proc, and returns its descriptor, or -1. Without a /proc, the first
- * returns 0, and all functions below fail. */
+/* Opens /proc, or returns -1: but 0 where there is none, and all functions
+ * below fail. The second returns its descriptor. */
 int procfs_start(void);
 int procfs_fd(void);
 
@@ -32,10 +32,9 @@ struct procfs_list {
 	int numbers[PROCFS_LIST_MAX]; /* pages that are not used cost nothing */
 };
 
-/* Lists the names in the directory NAME in DIR that are numbers; or nothing. */
+/* Lists the names in the directory NAME, in DIR or of the process PID, that are
+ * numbers; or nothing. */
 void procfs_list_names(int dir, const char *name, struct procfs_list *list);
-
-/* The same for the directory NAME of the process PID. */
 void procfs_list_of(pid_t pid, const char *name, struct procfs_list *list);
 
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
@@ -89,24 +88,23 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* Whether a read of PID's memory may hang: it is in execve(2), or has a thread
- * in state D, which may be in a page fault, with mmap_lock in the kernel held
- * (get_mm_cmdline()). */
-bool procfs_is_stuck(pid_t pid);
-
-/* Whether PID bears one of NAMES, separated by blanks: its name, of which the
- * kernel knows 15 bytes; or the last part of its first word, or of its program:
- * Node writes a title over its name and first word. */
-bool procfs_bears(pid_t pid, const char *names);
-
-/* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
-bool procfs_descends(pid_t pid, pid_t ancestor);
-
-/* Reads TEXT, a stat file, into *STAT. Does not set errno. */
+/* The last part of the second, for TEXT, a stat file. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
 int64_t procstat_age(const struct procstat *stat);
+
+/* Whether a read of PID's memory may hang: it is in execve(2), or has a thread
+ * in state D, perhaps in a page fault with mmap_lock held: get_mm_cmdline(). */
+bool procfs_is_stuck(pid_t pid);
+
+/* Whether PID bears one of NAMES, separated by blanks: in its comm, of which
+ * the kernel has 15 bytes, or as the last part of its first word, or of its
+ * program, as Node writes a title over the other two. */
+bool procfs_bears(pid_t pid, const char *names);
+
+/* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
+bool procfs_descends(pid_t pid, pid_t ancestor);
 
 /* A PID, which is reused, and its start stand for one process of one boot. */
 struct procid {

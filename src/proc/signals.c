@@ -1,16 +1,20 @@
-/* Signals: masks, names, and dying or stopping by a signal. */
+/* Signals: masks, names, and death by a signal; and children. */
 #include "proc/signals.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/duration.h"
+#include "base/fds.h"
 #include "base/kernel.h"
 #include "base/status.h"
 
@@ -42,17 +46,16 @@ static const char names[FIRST_REAL_TIME][12] = {
 #endif
 };
 
-int
+void
 signals_mask(int how, uint64_t mask, uint64_t *old)
 {
 	const struct kernel_signals set = { .mask = mask };
 	struct kernel_signals before = { .mask = 0 };
-	const int result = (int)syscall(SYS_rt_sigprocmask, how, &set, &before,
-	                                KERNEL_SIGNALS_SIZE);
 
+	(void)syscall(SYS_rt_sigprocmask, how, &set, &before,
+	              KERNEL_SIGNALS_SIZE);
 	if (old != NULL)
 		*old = before.mask;
-	return result;
 }
 
 int
@@ -127,29 +130,61 @@ void
 signal_deliver(int signal)
 {
 	/* It is delivered before the unblocking returns. */
-	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
-	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
-}
-
-void
-signal_reset(int signal)
-{
-	/* The kernel's struct sigaction, which no header declares: SIG_DFL is
-	 * all zero. musl's sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
-	static const uint64_t by_default[8] = { 0 };
-
-	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
-	              KERNEL_SIGNALS_SIZE);
+	signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
+	signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
 }
 
 _Noreturn void
-signal_die_by(int signal)
+signal_die_by(int number)
 {
 	/* The command has dumped its core. RLIMIT_CORE 0 would not stop another
 	 * dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	signal_reset(signal);
-	(void)kill(getpid(), signal);
-	signal_deliver(signal);
-	_exit(STATUS_SIGNAL_BASE + signal);
+	(void)signal(number, SIG_DFL);
+	(void)kill(getpid(), number);
+	signal_deliver(number);
+	_exit(STATUS_SIGNAL_BASE + number);
+}
+
+/* --- children ------------------------------------------------------------- */
+
+pid_t
+wait_peek(pid_t pid, int options, siginfo_t *info)
+{
+	info->si_pid = 0;
+	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
+	              options | WNOHANG) == -1
+	           ? -1
+	           : info->si_pid;
+}
+
+int64_t
+wait_usage(long *memory)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	*memory = usage.ru_maxrss;
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+	           (MILLISECOND / 1000);
+}
+
+int
+pidfd_open(pid_t pid)
+{
+	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
+}
+
+void
+wait_or_kill(pid_t child, int64_t until)
+{
+	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
+	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
+
+	/* ESRCH: the kernel has reaped it, as SIGCHLD is ignored. */
+	if (child > 1 && (end.fd != -1 || errno != ESRCH) &&
+	    fds_poll(&end, 1, until - duration_now(), NULL) != 1)
+		(void)kill(child, SIGKILL);
+	fds_close(end.fd);
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 /* Signals 1 to 64 in masks. Not a sigset_t: glibc takes out 32 and 33, musl 34
  * too, but the command must get exactly the mask of wdrun's start. */
@@ -25,7 +26,7 @@
 	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)
 
 /* As sigprocmask(2). */
-int signals_mask(int how, uint64_t mask, uint64_t *old);
+void signals_mask(int how, uint64_t mask, uint64_t *old);
 
 /* Opens a signalfd(2) for every signal, close-on-exec, not blocking. */
 int signals_open(void);
@@ -49,9 +50,26 @@ const char *signal_name(int signal);
  * where the kernel ignores a terminal's stop: setpgid(2). */
 void signal_deliver(int signal);
 
-/* Gives SIGNAL its default action. */
-void signal_reset(int signal);
+/* Ends this process by the signal NUMBER, without a core dump; as PID 1, to
+ * which the kernel drops it, by exit status 128 + NUMBER: pid_namespaces(7). */
+_Noreturn void signal_die_by(int number);
 
-/* Ends this process by SIGNAL, without a core dump; or by exit status 128 +
- * SIGNAL as PID 1, to which the kernel drops the signal: pid_namespaces(7). */
-_Noreturn void signal_die_by(int signal);
+/* --- children ------------------------------------------------------------- */
+
+#define ANY_CHILD 0
+
+/* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
+ * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
+ * and fills *INFO; 0 without an event; -1 without such a child. */
+pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+
+/* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
+ * the most that one of them used, in KiB: getrusage(2). */
+int64_t wait_usage(long *memory);
+
+/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
+int pidfd_open(pid_t pid);
+
+/* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
+ * not reap it. Each signal has to be blocked, or end this process. */
+void wait_or_kill(pid_t child, int64_t until);

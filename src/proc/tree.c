@@ -4,24 +4,20 @@
 #include <sys/resource.h>
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
 #include "base/kernel.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 
-#define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
 #define WALK_BOUND   SECOND
-#define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
 #define INNER_BOUND  SECOND             /* for the watchers of inner runs */
-#define INNER_PAUSE  (10 * MILLISECOND)
 
 /* --- the processor -------------------------------------------------------- */
 
@@ -62,17 +58,14 @@ tree_take_priority(void)
 /* --- the tree ------------------------------------------------------------- */
 
 /* Pages that are not used cost nothing. There is one tree in a process. */
-static struct member listed[TREE_MAX];  /* the list */
-static struct member pending[TREE_MAX]; /* a stack: still to be visited */
-
-/* The children of one process, for the next loop. */
-static struct procfs_list list;
+static struct member listed[PROCFS_LIST_MAX]; /* the list */
+static struct member
+    pending[PROCFS_LIST_MAX]; /* a stack: still to be visited */
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
 static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
-static uint64_t *watchers; /* mark_watchers(); NULL: no inner run was met */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -82,6 +75,8 @@ static struct {
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
+
+static bool has_inner_runs; /* was met by a first signal */
 
 static bool
 has(const uint64_t *pids, pid_t pid)
@@ -112,6 +107,17 @@ is_child(const struct tree *tree, const struct member *process)
 	return tree->is_ours && process->parent == tree->self;
 }
 
+/* Whether the child PID, or ANY_CHILD, is alive: no zombie. */
+static bool
+child_is_living(pid_t pid)
+{
+	siginfo_t info;
+
+	/* Without WEXITED, waitid(2) passes over zombies:
+	 * wait_consider_task(), wait_task_zombie(). */
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != -1;
+}
+
 /* PID's age at the first signal, rounded up to a TICK; 0: it is not known. */
 static int64_t
 time_before_signal(const struct tree *tree, pid_t pid)
@@ -124,35 +130,28 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	                 (duration_now() - tree->signalled_at);
 }
 
-/* Whether CHILD, and what is below it, is left out of the tree. */
-static bool
-is_spared(const struct tree *tree, pid_t child)
-{
-	struct procstat stat;
-
-	return has(spared, child) ||
-	       (tree->keeps_leaders && procstat_read(child, &stat) == 0 &&
-	        stat.session == child && procfs_bears(child, tree->keep));
-}
-
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
  * to our own at once: to look at each first takes ten times as long. */
 static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
+	static struct procfs_list list;
+
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
 	    procfs_is_supervisor(pid)) {
-		/* Few runs need this memory: RLIMIT_DATA. */
-		if (watchers == NULL)
-			watchers = calloc(PID_END / 64 + 1, sizeof(*watchers));
+		has_inner_runs = true;
 		return;
 	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (is_spared(tree, child.pid))
+		/* Kept, with what is below it. */
+		if (has(spared, child.pid) ||
+		    (tree->keeps_leaders && tree->is_ours &&
+		     getsid(child.pid) == child.pid &&
+		     procfs_bears(child.pid, tree->keep)))
 			continue;
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
@@ -164,7 +163,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 			(void)kill(child.pid, SIGKILL);
 			mark(child.pid);
 		}
-		if (walk.pending_count < TREE_MAX)
+		if (walk.pending_count < PROCFS_LIST_MAX)
 			pending[walk.pending_count++] = child;
 	}
 }
@@ -198,15 +197,8 @@ begin_walk(struct tree *tree, int signal)
 bool
 tree_is_empty(struct tree *tree)
 {
-	const bool target_is_dead = !child_is_living(tree->target);
-
-	if (!child_is_living(ANY_CHILD))
-		return true;
-	if (!tree->spares || !begin_walk(tree, 0))
-		return false;
-	return walk.pending_count == 0 ||
-	       (walk.pending_count == 1 && target_is_dead &&
-	        pending[0].pid == tree->target);
+	return !child_is_living(ANY_CHILD) ||
+	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
 }
 
 /* Whether PID had the signal as the target, or in its group. A later reading
@@ -287,12 +279,13 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	tree->members = listed;
 	tree->count = 0;
 	(void)begin_walk(tree, signal);
-	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
+	while (walk.pending_count > 0 && tree->count < PROCFS_LIST_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
 			break; /* after a visit at least */
 	}
-	tree->is_partial = walk.pending_count > 0 || tree->count == TREE_MAX;
+	tree->is_partial =
+	    walk.pending_count > 0 || tree->count == PROCFS_LIST_MAX;
 	return walk.fresh;
 }
 
@@ -341,20 +334,6 @@ tree_read(struct tree *tree, int64_t until)
 	(void)walk_tree(tree, 0, until);
 }
 
-/* Whether PROCESS, behind BEFORE in the list, has come to the supervisor of a
- * run within this one: so it is not the command there, the eldest child of that
- * supervisor, which leads no session. */
-static bool
-is_inner_orphan(const struct member *process, pid_t before)
-{
-	struct procstat stat;
-
-	return procfs_is_supervisor(process->parent) &&
-	       (process->parent != before ||
-	        (procstat_read(process->pid, &stat) == 0 &&
-	         stat.session == process->pid));
-}
-
 void
 tree_spare(struct tree *tree, const char *names)
 {
@@ -364,9 +343,13 @@ tree_spare(struct tree *tree, const char *names)
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct member process = listed[i];
+		/* The command of a run within this one is the eldest child of a
+		 * supervisor, listed right behind it, and leads no session. */
 		const bool is_orphan =
 		    process.parent == tree->self ||
-		    (names != NULL && is_inner_orphan(&process, before));
+		    (names != NULL && procfs_is_supervisor(process.parent) &&
+		     (process.parent != before ||
+		      getsid(process.pid) == process.pid));
 
 		before = process.pid;
 		/* In the /proc of another PID namespace, no child is known. */
@@ -419,20 +402,6 @@ tree_signal_again(struct tree *tree, int64_t until)
 	                       until < bound ? until : bound);
 }
 
-/* Marks the watchers of runs within this one, and their ancestors. */
-static void
-mark_watchers(struct tree *tree)
-{
-	tree_read(tree, duration_now() + WALK_BOUND);
-	for (size_t i = tree->count; i-- > 0;) {
-		if (has(watchers, listed[i].pid) ||
-		    procfs_is_supervisor(listed[i].pid)) {
-			add(watchers, listed[i].pid);
-			add(watchers, listed[i].parent);
-		}
-	}
-}
-
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
@@ -447,12 +416,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
 
-	const size_t count = tree_signal_again(tree, until);
-
-	/* Now, as a supervisor may be gone before its front at the end. */
-	if (watchers != NULL)
-		mark_watchers(tree);
-	return count;
+	return tree_signal_again(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -467,23 +431,6 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 	return true;
 }
 
-void
-tree_reap(struct tree *tree)
-{
-	siginfo_t end;
-
-	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
-	       end.si_pid != tree->target)
-		(void)tree_reap_child(tree, end.si_pid, &end);
-	if (end.si_pid == 0)
-		return;
-	/* waitid(2) tells of the target again and again, and of no other. */
-	(void)begin_walk(tree, 0);
-	while (tree->is_ours && walk.pending_count > 0)
-		(void)tree_reap_child(tree, pending[--walk.pending_count].pid,
-		                      &end);
-}
-
 /* Stops the tree, so that nobody forks, and then kills it, children first: the
  * kernel continues a stopped process whose group its parent's death orphans
  * (kill_orphaned_pgrp()). Returns how many were new. */
@@ -491,7 +438,7 @@ static size_t
 freeze_and_kill(struct tree *tree)
 {
 	const size_t count =
-	    walk_until_rest(tree, SIGSTOP, duration_now() + FREEZE_BOUND);
+	    walk_until_rest(tree, SIGSTOP, duration_now() + 5 * SECOND);
 
 	signal_listed(tree, ANY_GROUP, SIGKILL);
 	return count;
@@ -512,29 +459,31 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills what runs within this one watch over. SEEN has their supervisors, and
- * what is below those. Returns whether one of WATCHERS is alive. */
+/* Kills the children of the supervisors of runs within this one, and adds their
+ * watchers, with what waits for those, to SEEN. Returns whether one lives. */
 static bool
 kill_watched(struct tree *tree)
 {
 	bool is_any = false;
 
-	mark_watchers(tree);
-	for (size_t i = 0; i < tree->count; i++) {
+	tree_read(tree, duration_now() + WALK_BOUND);
+	for (size_t i = tree->count; i-- > 0;) { /* children first */
 		const pid_t pid = listed[i].pid;
-		const bool is_watcher = has(watchers, pid);
+		const pid_t parent = listed[i].parent;
 
-		is_any |= is_watcher;
-		if (has(seen, listed[i].parent) ||
-		    (is_watcher && procfs_is_supervisor(pid)))
+		if (has(seen, pid) || procfs_is_supervisor(pid)) {
+			is_any = true;
 			add(seen, pid);
-		if (has(seen, pid) && !is_watcher)
+			add(seen, parent);
+		} else if (parent != tree->self &&
+		           procfs_is_supervisor(parent)) {
 			signal_member(tree, &listed[i], SIGKILL);
+		}
 	}
 	return is_any;
 }
 
-/* The watchers of runs within this one, and what waits for them, then end by
+/* Lets the watchers of runs within this one, and what waits for them, end by
  * themselves, with status, report and locks in order: for INNER_BOUND at most.
  */
 static void
@@ -544,13 +493,14 @@ end_inner_runs(struct tree *tree)
 
 	memset(seen, 0, sizeof(seen));
 	while (kill_watched(tree) && duration_now() < until)
-		duration_sleep(INNER_PAUSE);
+		duration_sleep(10 * MILLISECOND);
 }
 
 bool
-tree_kill(struct tree *tree)
+tree_kill(struct tree *tree, struct supervisor *self,
+          void (*reap)(struct supervisor *self, int64_t now))
 {
-	if (watchers != NULL)
+	if (has_inner_runs)
 		end_inner_runs(tree);
 
 	int64_t last = duration_now();
@@ -580,7 +530,7 @@ tree_kill(struct tree *tree)
 		const bool is_alive = !tree_is_empty(tree);
 		const int64_t now = duration_now();
 
-		tree_reap(tree);
+		reap(self, now);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial ||
 		    (now - last >= SECOND && has_dying(tree)))
 			last = now;

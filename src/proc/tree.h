@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 
 #include "base/duration.h"
 
@@ -24,6 +23,8 @@
  *
  * Without /proc, only the target's group is known, and its zombie is kept.
  */
+
+struct supervisor;
 
 struct member {
 	pid_t pid;
@@ -97,11 +98,10 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 /* Kills what runs within the tree watch over, whose watchers then have a second
  * to end. Then sends SIGKILL to the tree until all are dead, or for 5 seconds
  * nobody has come or died, or was seen to run to its death, or for
- * TREE_KILL_BOUND. Reaps the dead but the target. Returns whether nobody lives;
- * else MEMBERS says who. */
-bool tree_kill(struct tree *tree);
+ * TREE_KILL_BOUND. Calls REAP, of whoever has the tree, for the dead. Returns
+ * whether nobody lives; else MEMBERS says who. */
+bool tree_kill(struct tree *tree, struct supervisor *self,
+               void (*reap)(struct supervisor *self, int64_t now));
 
-/* The first reaps all dead children but the target; the second CHILD, if it is
- * dead and not the target: it then fills *END, and returns true. */
-void tree_reap(struct tree *tree);
+/* Reaps CHILD, if it is dead and not the target: fills *END, returns true. */
 bool tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end);

@@ -16,7 +16,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "proc/children.h"
+#include "proc/signals.h"
 
 #define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
@@ -375,7 +375,7 @@ reap_entry(struct registry *registry, struct entry *entry)
 static void
 finish_in_helper(const struct registry *registry)
 {
-	const pid_t helper = plain_fork();
+	const pid_t helper = fork();
 	siginfo_t info;
 
 	if (helper == 0) /* it ends with this process */

@@ -11,7 +11,6 @@
 
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
@@ -201,7 +200,7 @@ stop_job(struct front *self, unsigned stop)
 	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
-	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	/* Whoever continues the target from now on continues the front, too. */
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
@@ -212,7 +211,7 @@ stop_job(struct front *self, unsigned stop)
 	else
 		(void)signals_take(SIGNAL_BIT(by), &info);
 	facts->front_stops = false;
-	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
 	self->suspended_for += duration_now() - began;
@@ -431,7 +430,7 @@ leave_behind(struct run *run)
 {
 	int fds[OUTPUT_FDS];
 	const int *const end = output_list_fds(&run->output, true, fds);
-	const pid_t pid = plain_fork();
+	const pid_t pid = fork();
 
 	if (pid != 0)
 		return pid != -1;

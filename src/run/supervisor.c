@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
@@ -405,7 +404,10 @@ supervisor_reap(struct supervisor *self, int64_t now)
 		if (tree_reap_child(&self->tree, target, &end))
 			note_status(self->run->target, &end);
 	}
-	tree_reap(&self->tree);
+	/* A target that stays a zombie is told of again and again. */
+	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
+	       tree_reap_child(&self->tree, end.si_pid, &end))
+		;
 }
 
 /* A process that was forked while the first signal was sent may have missed it.
@@ -450,12 +452,12 @@ look_for_progress(struct supervisor *self, int64_t now)
 	if (!is_running) /* a daemon may still be about to become NAME */
 		supervisor_mark_kept(self);
 	tree_read(&self->tree, NEVER);
-	activity_sample(activity, &self->tree, now);
 
+	const bool is_busy = activity_sample(activity, &self->tree, now);
 	/* CPU time is counted in ticks, of which one is 4 % of a sample. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
-	const bool is_progress = relayed != self->relayed ||
-	                         (is_long && activity_is_progress(activity));
+	const bool is_progress =
+	    relayed != self->relayed || (is_long && is_busy);
 
 	self->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);

@@ -14,7 +14,6 @@
 
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/children.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
@@ -46,7 +45,7 @@ execute(char *const command[], char *const environment[])
 void
 target_prepare(struct run *run)
 {
-	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
+	signals_mask(SIG_SETMASK, SIGNALS_ALL, &run->callers_mask);
 	/* With umask 777, no other run could read a lock or the registry. */
 	run->callers_umask = umask(0);
 	(void)umask(run->callers_umask & ~(mode_t)S_IRWXU);
@@ -171,7 +170,7 @@ become_target(struct run *run)
 	/* As they were before target_prepare(). */
 	if (run->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
-	(void)signals_mask(SIG_SETMASK, run->callers_mask, NULL);
+	signals_mask(SIG_SETMASK, run->callers_mask, NULL);
 	(void)umask(run->callers_umask);
 
 	size_t count = 0;
@@ -196,7 +195,7 @@ become_target(struct run *run)
 int
 target_start(struct run *run)
 {
-	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
+	/* Not fork(2): to copy page tables and pages costs a tenth of a
 	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
