@@ -27,14 +27,6 @@ refuse(const char *what)
 	return -1;
 }
 
-/* Whether the caller has FD open. What wdrun has opened itself on 0 to 2 is
- * close-on-exec; what came by execve(2) is not. */
-static bool
-is_open(int fd)
-{
-	return fcntl(fd, F_GETFD) == 0;
-}
-
 static bool
 is_same_file(int left, int right)
 {
@@ -103,24 +95,6 @@ open_pty(struct stream *stream, int *slave_fd)
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
 }
 
-/* Opens both ends of STREAM's pipe, the command's as WRITE_FD. */
-static int
-open_pipe(struct stream *stream, int *write_fd)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) == -1 ||
-	    fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1)
-		return -1;
-	/* A Node program that ends by process.exit() loses what does not fit.
-	 * Refused to a user with many such pipes: pipe(7). */
-	if (stream->is_stdout)
-		(void)fcntl(fds[0], F_SETPIPE_SZ, CHUNK_SIZE);
-	stream->in_fd = fds[0];
-	*write_fd = fds[1];
-	return 0;
-}
-
 /* Makes the stream of FD. Returns 0, or -1 after a message. */
 static int
 open_stream(struct output *output, int fd)
@@ -128,6 +102,7 @@ open_stream(struct output *output, int fd)
 	struct stream *const stream = &output->streams[output->count++];
 	const bool is_pty =
 	    isatty(fd) || (output->has_pty && stream == output->streams);
+	int ends[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
 	stream->is_terminal = isatty(fd);
@@ -142,10 +117,19 @@ open_stream(struct output *output, int fd)
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A pseudo-terminal that hangs up would end a silent command. */
 	stream->is_watched &= !is_pty;
-	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
-		return refuse("cannot open a pseudo-terminal");
-	if (!is_pty && open_pipe(stream, &output->fds[fd]) == -1)
+	if (is_pty)
+		return open_pty(stream, &output->fds[fd]) == -1
+		           ? refuse("cannot open a pseudo-terminal")
+		           : 0;
+	if (pipe2(ends, O_CLOEXEC) == -1 ||
+	    fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1)
 		return refuse("cannot make a pipe");
+	/* A Node program that ends by process.exit() loses what does not fit.
+	 * Refused to a user with many such pipes: pipe(7). */
+	if (stream->is_stdout)
+		(void)fcntl(ends[0], F_SETPIPE_SZ, CHUNK_SIZE);
+	stream->in_fd = ends[0];
+	output->fds[fd] = ends[1];
 	return 0;
 }
 
@@ -154,14 +138,19 @@ static int
 open_streams(struct output *output)
 {
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* What was closed stays closed. */
-		if (!output->options->pty && !is_open(fd))
+		/* What the caller has closed stays closed: wdrun has opened
+		 * /dev/null there, but close-on-exec. */
+		if (!output->options->pty && fcntl(fd, F_GETFD) != 0)
 			continue;
 		if (output->count == 1 &&
 		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
 			output->fds[fd] = output->fds[STDOUT_FILENO];
 		else if (open_stream(output, fd) == -1)
 			return -1;
+	}
+	if (output->count == 0) {
+		message("standard output and standard error are closed");
+		return -1;
 	}
 	output_copy_size(output);
 	/* A stdin that is no keyboard stays the caller's. */
@@ -217,12 +206,6 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	/* Output that goes nowhere cannot be read. */
-	if (!options->pty && !is_open(STDOUT_FILENO) &&
-	    !is_open(STDERR_FILENO)) {
-		message("standard output and standard error are closed");
-		return -1;
-	}
 	/* A pager or an editor needs a terminal, although we read its output.
 	 */
 	output->has_pty =
