@@ -43,24 +43,14 @@ discard(struct stream *stream)
 	stream->chunk.written = stream->chunk.size;
 }
 
-static void
-close_stream(struct output *output, struct stream *stream)
-{
-	close_input(output, stream);
-	discard(stream);
-	stream->copy.written = stream->copy.size;
-}
-
-/* Whether the terminal FD adds a "\r" to each "\n"; BY_DEFAULT if it is gone.
- */
+/* Whether the terminal FD adds a "\r" to each "\n". */
 static bool
-adds_returns(int fd, bool by_default)
+adds_returns(int fd)
 {
 	const tcflag_t adding = OPOST | ONLCR;
 	struct termios modes;
 
-	return tcgetattr(fd, &modes) == -1 ? by_default
-	                                   : (modes.c_oflag & adding) == adding;
+	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & adding) == adding;
 }
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
@@ -70,7 +60,7 @@ static void
 take_out_returns(struct stream *stream)
 {
 	struct part *const text = &stream->copy;
-	const bool is_added = adds_returns(stream->in_fd, true);
+	const bool is_added = adds_returns(stream->in_fd);
 
 	text->size = 0;
 	for (size_t i = 0; i < stream->chunk.size; i++) {
@@ -106,8 +96,7 @@ read_chunk(struct output *output, struct stream *stream)
 		take_out_returns(stream);
 		/* Unless we have made it raw, the caller's adds them again; a
 		 * "\r" at the end cannot wait. */
-		if (!stream->keeps_return &&
-		    adds_returns(stream->out_fd, false))
+		if (!stream->keeps_return && adds_returns(stream->out_fd))
 			stream->chunk = stream->copy;
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
@@ -126,13 +115,10 @@ hang_up(struct output *output, struct stream *stream)
 	/* The kernel signals the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
-	if (stream->is_terminal && stream->is_copied && output->tee_fd != -1) {
-		discard(stream);
-		return;
-	}
 	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
-	close_input(output, stream);
+	if (!stream->is_terminal || !stream->is_copied || output->tee_fd == -1)
+		close_input(output, stream);
 	discard(stream); /* but not the rest of the copy */
 }
 
@@ -240,7 +226,7 @@ carry_stream(struct output *output, struct stream *stream)
 	 * keyboard, a Ctrl-C that may have caused it has to come first. */
 	if (stream->in_fd == -1 && !is_pending(stream) &&
 	    !output->terminal.is_keyboard)
-		close_stream(output, stream);
+		discard(stream);
 	return is_found;
 }
 
@@ -249,8 +235,9 @@ enum {
 	AT_KEYS,
 	AT_MASTER,
 	AT_TEE,
-	AT_STREAMS,
-	AT_COUNT = AT_STREAMS + 2 * STREAMS_MAX,
+	AT_IN,
+	AT_OUT = AT_IN + STREAMS_MAX,
+	AT_COUNT = AT_OUT + STREAMS_MAX,
 };
 
 static void
@@ -260,14 +247,16 @@ fill_polled(const struct output *output, struct pollfd polled[])
 
 	for (size_t i = 0; i < output->count; i++) {
 		const struct stream *const stream = &output->streams[i];
-		struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
+		struct pollfd *const out = &polled[AT_OUT + i];
 		const bool has_rest =
 		    stream->chunk.written < stream->chunk.size;
 
-		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
+		if (!is_pending(stream))
+			polled[AT_IN + i].fd = stream->in_fd;
 		/* Without events, poll(2) tells that the reader is gone. */
-		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
-		in[1].events = has_rest ? POLLOUT : 0;
+		if (has_rest || stream->is_watched)
+			out->fd = stream->out_fd;
+		out->events = has_rest ? POLLOUT : 0;
 		if (stream->copy.written < stream->copy.size)
 			polled[AT_TEE].fd = output->tee_fd;
 	}
@@ -347,20 +336,18 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
 		wake = BACKGROUND_INTERVAL;
 
-	const int ready =
-	    fds_poll(polled, AT_STREAMS + 2 * output->count, wake, NULL);
+	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
 
 	if (ready == -1)
 		return false; /* EINTR: after a stop */
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
-		const struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
 
-		if ((in[1].revents & POLLERR) != 0 && stream->is_watched)
+		if ((polled[AT_OUT + i].revents & POLLERR) != 0 &&
+		    stream->is_watched)
 			hang_up(output, stream);
-		else if (((in[0].revents | in[1].revents) != 0) ||
-		         polled[AT_TEE].revents != 0)
+		else
 			has_news |= carry_stream(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */
@@ -435,7 +422,8 @@ output_finish(struct output *output)
 		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
 		         read_chunk(output, stream));
 		output->facts->undelivered += lost;
-		close_stream(output, stream);
+		close_input(output, stream);
+		discard(stream);
 	}
 	if (output->options->quiet)
 		return;
