@@ -160,48 +160,38 @@ open_streams(struct output *output)
 	return 0;
 }
 
-/* Whether stdin says that nobody types: "wdrun &" in a script has /dev/null,
- * and a recipe of "make -j" an empty pipe without a writer. A pager's stdin is
- * a pipe or file, and it reads its keys from the terminal. */
+/* Whether somebody may type on the terminal for the command. Not if stdin says
+ * that nobody does: "wdrun &" in a script has /dev/null, and a recipe of "make
+ * -j" an empty pipe without a writer. A pager's stdin is a pipe or file, and it
+ * reads its keys from the terminal. */
 static bool
-has_no_input(void)
+wants_keys(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct stat file = { .st_mode = 0 };
 
-	(void)fstat(STDIN_FILENO, &file);
-	if (S_ISCHR(file.st_mode))
-		return !isatty(STDIN_FILENO);
-	return S_ISFIFO(file.st_mode) && poll(&in, 1, 0) == 1 &&
-	       (in.revents & (POLLIN | POLLHUP)) == POLLHUP;
-}
-
-/* Opens the caller's terminal for keys. Returns 0, or -1 after a message. */
-static int
-open_terminal(struct output *output)
-{
-	struct terminal *const terminal = &output->terminal;
-
-	terminal->shows_output = isatty(STDOUT_FILENO);
-	/* A pager at the end of a pipeline reads keys from /dev/tty. But keys
-	 * of another session's terminal (after su(1)) may be for others. */
+	/* Keys of another session's terminal (after su(1)) may be for others.
+	 */
 	if (!terminal_is_controlling(STDIN_FILENO) &&
 	    !terminal_is_controlling(STDOUT_FILENO))
-		return 0;
-	/* O_NONBLOCK: another process may take the key that poll(2) tells. */
-	terminal->fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	terminal->is_keyboard = terminal->fd != -1;
-	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
+		return false;
+	(void)fstat(STDIN_FILENO, &file);
+	if (S_ISCHR(file.st_mode))
+		return isatty(STDIN_FILENO);
+	return !S_ISFIFO(file.st_mode) || poll(&in, 1, 0) != 1 ||
+	       (in.revents & (POLLIN | POLLHUP)) != POLLHUP;
 }
 
 int
 output_setup(struct output *output, const struct options *options)
 {
+	struct terminal *const terminal = &output->terminal;
+
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		output->fds[fd] = fd;
 	output->options = options;
-	output->terminal.facts = &output->facts->terminal;
-	output->terminal.fd = output->tee_fd = -1;
+	terminal->facts = &output->facts->terminal;
+	terminal->fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
@@ -226,9 +216,16 @@ output_setup(struct output *output, const struct options *options)
 			return -1;
 		}
 	}
-	if (output->has_pty && !options->no_stdin && !has_no_input() &&
-	    open_terminal(output) == -1)
-		return -1;
+	terminal->shows_output = isatty(STDOUT_FILENO);
+	if (output->has_pty && !options->no_stdin && wants_keys()) {
+		/* O_NONBLOCK: another process may take the key that poll(2)
+		 * tells. */
+		terminal->fd =
+		    open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (terminal->fd == -1)
+			return refuse("cannot open the terminal");
+		terminal->is_keyboard = true;
+	}
 	return open_streams(output);
 }
 
