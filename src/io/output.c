@@ -37,7 +37,7 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the caller's FD, which is open, for STREAM. Returns 0, or -1. */
+/* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
 static int
 open_sink(struct stream *stream, int fd)
 {
@@ -160,10 +160,9 @@ open_streams(struct output *output)
 	return 0;
 }
 
-/* Whether somebody may type on the terminal for the command. Not if stdin says
- * that nobody does: "wdrun &" in a script has /dev/null, and a recipe of "make
- * -j" an empty pipe without a writer. A pager's stdin is a pipe or file, and it
- * reads its keys from the terminal. */
+/* Whether somebody may type for the command. Stdin may say that nobody does:
+ * "wdrun &" in a script has /dev/null, and a recipe of "make -j" an empty pipe
+ * without a writer. But a pager, whose stdin is a pipe or file, reads keys. */
 static bool
 wants_keys(void)
 {
@@ -196,16 +195,14 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	/* A pager or an editor needs a terminal, although we read its output.
-	 */
+	/* A pager or an editor needs one, although we read its output. */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
 	                     terminal_is_controlling(STDIN_FILENO) &&
 	                     terminal_is_controlling(STDOUT_FILENO));
 	if (options->tee != NULL) {
-		/* With O_NONBLOCK, a FIFO without a reader is an error
-		 * (fifo(7)), and a reader that takes nothing holds up the
-		 * command, but not the front. */
+		/* O_NONBLOCK: a FIFO without a reader is an error (fifo(7)),
+		 * and a stuck reader holds up the command, not the front. */
 		output->tee_fd = open(options->tee,
 		                      O_WRONLY | O_APPEND | O_CREAT |
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -218,8 +215,7 @@ output_setup(struct output *output, const struct options *options)
 	}
 	terminal->shows_output = isatty(STDOUT_FILENO);
 	if (output->has_pty && !options->no_stdin && wants_keys()) {
-		/* O_NONBLOCK: another process may take the key that poll(2)
-		 * tells. */
+		/* O_NONBLOCK: another process may take what poll(2) tells. */
 		terminal->fd =
 		    open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 		if (terminal->fd == -1)
@@ -270,14 +266,13 @@ int *
 output_list_fds(const struct output *output, bool is_front, int *fds)
 {
 	*fds++ = output->terminal.fd;
+	if (is_front)
+		*fds++ = output->tee_fd;
 	/* The supervisor keeps the slave: else a pseudo-terminal that nobody
 	 * has open would end by EIO, before a daemon opens it again. */
-	if (!is_front) {
-		*fds++ = output->has_pty ? output->fds[STDOUT_FILENO] : -1;
-		return fds;
-	}
-	*fds++ = output->tee_fd;
-	for (size_t i = 0; i < output->count; i++) {
+	else if (output->has_pty)
+		*fds++ = output->fds[STDOUT_FILENO];
+	for (size_t i = 0; i < output->count && is_front; i++) {
 		*fds++ = output->streams[i].in_fd;
 		*fds++ = output->streams[i].out_fd;
 	}

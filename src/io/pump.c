@@ -338,8 +338,6 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 
 	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
 
-	if (ready == -1)
-		return false; /* EINTR: after a stop */
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
