@@ -102,10 +102,9 @@ bool output_pump(struct output *output, int signal_fd, int64_t until);
 void output_note_heard(struct output *output);
 int64_t output_last_heard(const struct output_facts *facts);
 
-/* Whether all is delivered that dead processes have written. Whether nothing
- * more can come: all streams are at their end, or closed. */
-bool output_is_empty(const struct output *output);
-bool output_is_over(const struct output *output);
+/* Whether all is delivered that dead processes have written; with AT_END, also
+ * that no living process can write more. */
+bool output_is_empty(const struct output *output, bool at_end);
 
 /* Writes what its readers take at once, and closes the streams. Tells how many
  * bytes, of up to 2 MiB left of a stream, are lost, and to the copy. */

@@ -376,23 +376,13 @@ output_last_heard(const struct output_facts *facts)
 }
 
 bool
-output_is_empty(const struct output *output)
+output_is_empty(const struct output *output, bool at_end)
 {
 	for (size_t i = 0; i < output->count; i++) {
 		struct pollfd in = { output->streams[i].in_fd, POLLIN, 0 };
 
 		if (is_pending(&output->streams[i]) ||
-		    (in.fd != -1 && poll(&in, 1, 0) != 0))
-			return false;
-	}
-	return true;
-}
-
-bool
-output_is_over(const struct output *output)
-{
-	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].in_fd != -1)
+		    (in.fd != -1 && (at_end || poll(&in, 1, 0) != 0)))
 			return false;
 	}
 	return true;
