@@ -53,27 +53,6 @@ adds_returns(int fd)
 	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & adding) == adding;
 }
 
-/* Makes the copy of the chunk: takes out each "\r" before "\n", which the
- * pseudo-terminal has added, unless its modes say that the program's own bytes
- * come out. A "\r" at the end waits for the next chunk, or is lost. */
-static void
-take_out_returns(struct stream *stream)
-{
-	struct part *const text = &stream->copy;
-	const bool is_added = adds_returns(stream->in_fd);
-
-	text->size = 0;
-	for (size_t i = 0; i < stream->chunk.size; i++) {
-		const char byte = stream->chunk.text[i];
-
-		if (stream->keeps_return && (byte != '\n' || !is_added))
-			text->text[text->size++] = '\r';
-		stream->keeps_return = byte == '\r';
-		if (!stream->keeps_return)
-			text->text[text->size++] = byte;
-	}
-}
-
 /* Reads a chunk. Returns false if there is none now. */
 static bool
 read_chunk(struct output *output, struct stream *stream)
@@ -81,6 +60,8 @@ read_chunk(struct output *output, struct stream *stream)
 	/* The room before is for the last chunk's tail: chunk_keep_tail(). */
 	char *const text = stream->text + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
+	struct part *const chunk = &stream->chunk;
+	struct part *const copy = &stream->copy;
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 || (length == -1 && errno != EAGAIN && errno != EINTR))
@@ -89,20 +70,31 @@ read_chunk(struct output *output, struct stream *stream)
 		return false;
 	output->taken += (uint64_t)length;
 	output_note_heard(output);
-	stream->chunk = (struct part){ text, (size_t)length, 0 };
-	stream->copy = stream->chunk;
+	*chunk = *copy = (struct part){ text, (size_t)length, 0 };
 	if (stream->is_terminal) {
-		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
-		take_out_returns(stream);
+		/* The copy is without each "\r" that the pseudo-terminal, and
+		 * not the program itself, has added to "\n". A "\r" at the
+		 * end waits for the next chunk, or is lost. */
+		const bool is_added = adds_returns(stream->in_fd);
+
+		*copy = (struct part){ text + CHUNK_SIZE + UNTIL_MAX, 0, 0 };
+		for (size_t i = 0; i < chunk->size; i++) {
+			if (stream->keeps_return &&
+			    (text[i] != '\n' || !is_added))
+				copy->text[copy->size++] = '\r';
+			stream->keeps_return = text[i] == '\r';
+			if (!stream->keeps_return)
+				copy->text[copy->size++] = text[i];
+		}
 		/* Unless we have made it raw, the caller's adds them again; a
 		 * "\r" at the end cannot wait. */
 		if (!stream->keeps_return && adds_returns(stream->out_fd))
-			stream->chunk = stream->copy;
+			*chunk = *copy;
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
-		stream->copy.written = stream->copy.size;
+		copy->written = copy->size;
 	if (stream->out_fd == -1)
-		stream->chunk.written = stream->chunk.size;
+		chunk->written = chunk->size;
 	return true;
 }
 

@@ -111,26 +111,6 @@ signal_of(const struct outcome *outcome)
 	                                       : NULL;
 }
 
-/* In one word, or two. */
-static const char *
-words_for_end(const struct facts *facts)
-{
-	const struct outcome *const target = &facts->target.outcome;
-
-	if (facts->is_locked_out)
-		return "locked out";
-	if (facts->refusal != NULL)
-		return "not executed";
-	if (!facts->target.exited_by_itself && facts->reason != REASON_NONE &&
-	    /* An exit status is older than the front's take-over. */
-	    (facts->reason != REASON_SUPERVISOR_LOST ||
-	     target->kind != OUTCOME_EXIT))
-		return "stopped";
-	return target->kind == OUTCOME_EXIT     ? "exited"
-	       : target->kind == OUTCOME_SIGNAL ? "killed"
-	                                        : "unknown";
-}
-
 /* How the run ended, and why: words, and a code for programs; the status as $?
  * in a shell. */
 static void
@@ -140,8 +120,21 @@ add_end(struct strbuf *line, const struct facts *facts)
 	const struct outcome *const target = &facts->target.outcome;
 	const struct outcome *const own = &facts->outcome;
 	const bool is_refused = facts->refusal != NULL;
+	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
+	                      : target->kind == OUTCOME_SIGNAL ? "killed"
+	                                                       : "unknown";
 
-	json_add_text(line, "outcome", words_for_end(facts));
+	if (facts->is_locked_out)
+		outcome = "locked out";
+	else if (is_refused)
+		outcome = "not executed";
+	/* An exit status is older than the front's take-over. */
+	else if (!facts->target.exited_by_itself &&
+	         facts->reason != REASON_NONE &&
+	         (facts->reason != REASON_SUPERVISOR_LOST ||
+	          target->kind != OUTCOME_EXIT))
+		outcome = "stopped";
+	json_add_text(line, "outcome", outcome);
 	json_add_text(line, "reason",
 	              is_refused ? facts->refusal : reason->words);
 	json_add_text(line, "reason_code",
