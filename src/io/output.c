@@ -100,8 +100,7 @@ static int
 open_stream(struct output *output, int fd)
 {
 	struct stream *const stream = &output->streams[output->count++];
-	const bool is_pty =
-	    isatty(fd) || (output->has_pty && stream == output->streams);
+	const bool is_pty = isatty(fd) || output->options->pty;
 	int ends[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
