@@ -27,14 +27,6 @@ refuse(const char *what)
 	return -1;
 }
 
-/* Whether the caller has FD open. What wdrun has opened itself on 0 to 2 is
- * close-on-exec; what came by execve(2) is not. */
-static bool
-is_open(int fd)
-{
-	return fcntl(fd, F_GETFD) == 0;
-}
-
 static bool
 is_same_file(int left, int right)
 {
@@ -45,7 +37,7 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the caller's FD, which is open, for STREAM. Returns 0, or -1. */
+/* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
 static int
 open_sink(struct stream *stream, int fd)
 {
@@ -103,31 +95,13 @@ open_pty(struct stream *stream, int *slave_fd)
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
 }
 
-/* Opens both ends of STREAM's pipe, the command's as WRITE_FD. */
-static int
-open_pipe(struct stream *stream, int *write_fd)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) == -1 ||
-	    fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1)
-		return -1;
-	/* A Node program that ends by process.exit() loses what does not fit.
-	 * Refused to a user with many such pipes: pipe(7). */
-	if (stream->is_stdout)
-		(void)fcntl(fds[0], F_SETPIPE_SZ, CHUNK_SIZE);
-	stream->in_fd = fds[0];
-	*write_fd = fds[1];
-	return 0;
-}
-
 /* Makes the stream of FD. Returns 0, or -1 after a message. */
 static int
 open_stream(struct output *output, int fd)
 {
 	struct stream *const stream = &output->streams[output->count++];
-	const bool is_pty =
-	    isatty(fd) || (output->has_pty && stream == output->streams);
+	const bool is_pty = isatty(fd) || output->options->pty;
+	int ends[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
 	stream->is_terminal = isatty(fd);
@@ -142,10 +116,19 @@ open_stream(struct output *output, int fd)
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A pseudo-terminal that hangs up would end a silent command. */
 	stream->is_watched &= !is_pty;
-	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
-		return refuse("cannot open a pseudo-terminal");
-	if (!is_pty && open_pipe(stream, &output->fds[fd]) == -1)
+	if (is_pty)
+		return open_pty(stream, &output->fds[fd]) == -1
+		           ? refuse("cannot open a pseudo-terminal")
+		           : 0;
+	if (pipe2(ends, O_CLOEXEC) == -1 ||
+	    fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1)
 		return refuse("cannot make a pipe");
+	/* A Node program that ends by process.exit() loses what does not fit.
+	 * Refused to a user with many such pipes: pipe(7). */
+	if (stream->is_stdout)
+		(void)fcntl(ends[0], F_SETPIPE_SZ, CHUNK_SIZE);
+	stream->in_fd = ends[0];
+	output->fds[fd] = ends[1];
 	return 0;
 }
 
@@ -154,14 +137,19 @@ static int
 open_streams(struct output *output)
 {
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* What was closed stays closed. */
-		if (!output->options->pty && !is_open(fd))
+		/* What the caller has closed stays closed: wdrun has opened
+		 * /dev/null there, but close-on-exec. */
+		if (!output->options->pty && fcntl(fd, F_GETFD) != 0)
 			continue;
 		if (output->count == 1 &&
 		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
 			output->fds[fd] = output->fds[STDOUT_FILENO];
 		else if (open_stream(output, fd) == -1)
 			return -1;
+	}
+	if (output->count == 0) {
+		message("standard output and standard error are closed");
+		return -1;
 	}
 	output_copy_size(output);
 	/* A stdin that is no keyboard stays the caller's. */
@@ -171,68 +159,49 @@ open_streams(struct output *output)
 	return 0;
 }
 
-/* Whether stdin says that nobody types: "wdrun &" in a script has /dev/null,
- * and a recipe of "make -j" an empty pipe without a writer. A pager's stdin is
- * a pipe or file, and it reads its keys from the terminal. */
+/* Whether somebody may type for the command. Stdin may say that nobody does:
+ * "wdrun &" in a script has /dev/null, and a recipe of "make -j" an empty pipe
+ * without a writer. But a pager, whose stdin is a pipe or file, reads keys. */
 static bool
-has_no_input(void)
+wants_keys(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct stat file = { .st_mode = 0 };
 
-	(void)fstat(STDIN_FILENO, &file);
-	if (S_ISCHR(file.st_mode))
-		return !isatty(STDIN_FILENO);
-	return S_ISFIFO(file.st_mode) && poll(&in, 1, 0) == 1 &&
-	       (in.revents & (POLLIN | POLLHUP)) == POLLHUP;
-}
-
-/* Opens the caller's terminal for keys. Returns 0, or -1 after a message. */
-static int
-open_terminal(struct output *output)
-{
-	struct terminal *const terminal = &output->terminal;
-
-	terminal->shows_output = isatty(STDOUT_FILENO);
-	/* A pager at the end of a pipeline reads keys from /dev/tty. But keys
-	 * of another session's terminal (after su(1)) may be for others. */
+	/* Keys of another session's terminal (after su(1)) may be for others.
+	 */
 	if (!terminal_is_controlling(STDIN_FILENO) &&
 	    !terminal_is_controlling(STDOUT_FILENO))
-		return 0;
-	/* O_NONBLOCK: another process may take the key that poll(2) tells. */
-	terminal->fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	terminal->is_keyboard = terminal->fd != -1;
-	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
+		return false;
+	(void)fstat(STDIN_FILENO, &file);
+	if (S_ISCHR(file.st_mode))
+		return isatty(STDIN_FILENO);
+	return !S_ISFIFO(file.st_mode) || poll(&in, 1, 0) != 1 ||
+	       (in.revents & (POLLIN | POLLHUP)) != POLLHUP;
 }
 
 int
 output_setup(struct output *output, const struct options *options)
 {
+	struct terminal *const terminal = &output->terminal;
+
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		output->fds[fd] = fd;
 	output->options = options;
-	output->terminal.facts = &output->facts->terminal;
-	output->terminal.fd = output->tee_fd = -1;
+	terminal->facts = &output->facts->terminal;
+	terminal->fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	/* Output that goes nowhere cannot be read. */
-	if (!options->pty && !is_open(STDOUT_FILENO) &&
-	    !is_open(STDERR_FILENO)) {
-		message("standard output and standard error are closed");
-		return -1;
-	}
-	/* A pager or an editor needs a terminal, although we read its output.
-	 */
+	/* A pager or an editor needs one, although we read its output. */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
 	                     terminal_is_controlling(STDIN_FILENO) &&
 	                     terminal_is_controlling(STDOUT_FILENO));
 	if (options->tee != NULL) {
-		/* With O_NONBLOCK, a FIFO without a reader is an error
-		 * (fifo(7)), and a reader that takes nothing holds up the
-		 * command, but not the front. */
+		/* O_NONBLOCK: a FIFO without a reader is an error (fifo(7)),
+		 * and a stuck reader holds up the command, not the front. */
 		output->tee_fd = open(options->tee,
 		                      O_WRONLY | O_APPEND | O_CREAT |
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -243,9 +212,15 @@ output_setup(struct output *output, const struct options *options)
 			return -1;
 		}
 	}
-	if (output->has_pty && !options->no_stdin && !has_no_input() &&
-	    open_terminal(output) == -1)
-		return -1;
+	terminal->shows_output = isatty(STDOUT_FILENO);
+	if (output->has_pty && !options->no_stdin && wants_keys()) {
+		/* O_NONBLOCK: another process may take what poll(2) tells. */
+		terminal->fd =
+		    open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (terminal->fd == -1)
+			return refuse("cannot open the terminal");
+		terminal->is_keyboard = true;
+	}
 	return open_streams(output);
 }
 
@@ -290,14 +265,13 @@ int *
 output_list_fds(const struct output *output, bool is_front, int *fds)
 {
 	*fds++ = output->terminal.fd;
+	if (is_front)
+		*fds++ = output->tee_fd;
 	/* The supervisor keeps the slave: else a pseudo-terminal that nobody
 	 * has open would end by EIO, before a daemon opens it again. */
-	if (!is_front) {
-		*fds++ = output->has_pty ? output->fds[STDOUT_FILENO] : -1;
-		return fds;
-	}
-	*fds++ = output->tee_fd;
-	for (size_t i = 0; i < output->count; i++) {
+	else if (output->has_pty)
+		*fds++ = output->fds[STDOUT_FILENO];
+	for (size_t i = 0; i < output->count && is_front; i++) {
 		*fds++ = output->streams[i].in_fd;
 		*fds++ = output->streams[i].out_fd;
 	}

@@ -35,20 +35,17 @@ struct stream {
 
 enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 
-/* What the front has carried, in memory that both watchers share. */
+/* What the front has carried, in memory that both watchers share. The front
+ * writes all of it but when the target was started. */
 struct output_facts {
 	struct terminal_facts terminal;
-	int64_t started;       /* the target: the supervisor writes this, */
-	atomic_int is_started; /* and then this */
-	/* Read by the supervisor, meanwhile: */
+	int64_t started; /* the target: the supervisor writes this first */
+	atomic_int is_started;
 	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
-	/* Which of the texts of --until have come, and whether output has come
-	 * since the end of that line. */
-	atomic_uint found;
-	atomic_int went_on;
-	int64_t found_at; /* the first, written before FOUND */
-	/* Read for the report, when all is drained: */
+	atomic_uint found;    /* the texts of --until that have come */
+	atomic_int went_on;   /* output came after the line with one */
+	int64_t found_at;     /* the first, written before FOUND */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that no reader took in time */
 	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
@@ -100,17 +97,14 @@ int *output_list_fds(const struct output *output, bool is_front, int *fds);
  * has written a text of --until: the facts have news for the supervisor. */
 bool output_pump(struct output *output, int signal_fd, int64_t until);
 
-/* Notes that the command is not silent now. */
+/* Notes that the command is not silent now. In the supervisor: returns when
+ * that was last noted. */
 void output_note_heard(struct output *output);
-
-/* In the supervisor: when the command has last written something. */
 int64_t output_last_heard(const struct output_facts *facts);
 
-/* Whether all is delivered that dead processes have written. */
-bool output_is_empty(const struct output *output);
-
-/* Whether nothing more can come: all streams are at their end, or closed. */
-bool output_is_over(const struct output *output);
+/* Whether all is delivered that dead processes have written; with AT_END, also
+ * that no living process can write more. */
+bool output_is_empty(const struct output *output, bool at_end);
 
 /* Writes what its readers take at once, and closes the streams. Tells how many
  * bytes, of up to 2 MiB left of a stream, are lost, and to the copy. */

@@ -43,45 +43,14 @@ discard(struct stream *stream)
 	stream->chunk.written = stream->chunk.size;
 }
 
-static void
-close_stream(struct output *output, struct stream *stream)
-{
-	close_input(output, stream);
-	discard(stream);
-	stream->copy.written = stream->copy.size;
-}
-
-/* Whether the terminal FD adds a "\r" to each "\n"; BY_DEFAULT if it is gone.
- */
+/* Whether the terminal FD adds a "\r" to each "\n". */
 static bool
-adds_returns(int fd, bool by_default)
+adds_returns(int fd)
 {
 	const tcflag_t adding = OPOST | ONLCR;
 	struct termios modes;
 
-	return tcgetattr(fd, &modes) == -1 ? by_default
-	                                   : (modes.c_oflag & adding) == adding;
-}
-
-/* Makes the copy of the chunk: takes out each "\r" before "\n", which the
- * pseudo-terminal has added, unless its modes say that the program's own bytes
- * come out. A "\r" at the end waits for the next chunk, or is lost. */
-static void
-take_out_returns(struct stream *stream)
-{
-	struct part *const text = &stream->copy;
-	const bool is_added = adds_returns(stream->in_fd, true);
-
-	text->size = 0;
-	for (size_t i = 0; i < stream->chunk.size; i++) {
-		const char byte = stream->chunk.text[i];
-
-		if (stream->keeps_return && (byte != '\n' || !is_added))
-			text->text[text->size++] = '\r';
-		stream->keeps_return = byte == '\r';
-		if (!stream->keeps_return)
-			text->text[text->size++] = byte;
-	}
+	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & adding) == adding;
 }
 
 /* Reads a chunk. Returns false if there is none now. */
@@ -91,6 +60,8 @@ read_chunk(struct output *output, struct stream *stream)
 	/* The room before is for the last chunk's tail: chunk_keep_tail(). */
 	char *const text = stream->text + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
+	struct part *const chunk = &stream->chunk;
+	struct part *const copy = &stream->copy;
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 || (length == -1 && errno != EAGAIN && errno != EINTR))
@@ -99,21 +70,31 @@ read_chunk(struct output *output, struct stream *stream)
 		return false;
 	output->taken += (uint64_t)length;
 	output_note_heard(output);
-	stream->chunk = (struct part){ text, (size_t)length, 0 };
-	stream->copy = stream->chunk;
+	*chunk = *copy = (struct part){ text, (size_t)length, 0 };
 	if (stream->is_terminal) {
-		stream->copy.text = text + CHUNK_SIZE + UNTIL_MAX;
-		take_out_returns(stream);
+		/* The copy is without each "\r" that the pseudo-terminal, and
+		 * not the program itself, has added to "\n". A "\r" at the
+		 * end waits for the next chunk, or is lost. */
+		const bool is_added = adds_returns(stream->in_fd);
+
+		*copy = (struct part){ text + CHUNK_SIZE + UNTIL_MAX, 0, 0 };
+		for (size_t i = 0; i < chunk->size; i++) {
+			if (stream->keeps_return &&
+			    (text[i] != '\n' || !is_added))
+				copy->text[copy->size++] = '\r';
+			stream->keeps_return = text[i] == '\r';
+			if (!stream->keeps_return)
+				copy->text[copy->size++] = text[i];
+		}
 		/* Unless we have made it raw, the caller's adds them again; a
 		 * "\r" at the end cannot wait. */
-		if (!stream->keeps_return &&
-		    adds_returns(stream->out_fd, false))
-			stream->chunk = stream->copy;
+		if (!stream->keeps_return && adds_returns(stream->out_fd))
+			*chunk = *copy;
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
-		stream->copy.written = stream->copy.size;
+		copy->written = copy->size;
 	if (stream->out_fd == -1)
-		stream->chunk.written = stream->chunk.size;
+		chunk->written = chunk->size;
 	return true;
 }
 
@@ -126,13 +107,10 @@ hang_up(struct output *output, struct stream *stream)
 	/* The kernel signals the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
-	if (stream->is_terminal && stream->is_copied && output->tee_fd != -1) {
-		discard(stream);
-		return;
-	}
 	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
-	close_input(output, stream);
+	if (!stream->is_terminal || !stream->is_copied || output->tee_fd == -1)
+		close_input(output, stream);
 	discard(stream); /* but not the rest of the copy */
 }
 
@@ -241,7 +219,7 @@ carry_stream(struct output *output, struct stream *stream)
 	 * keyboard, a Ctrl-C that may have caused it has to come first. */
 	if (stream->in_fd == -1 && !is_pending(stream) &&
 	    !output->terminal.is_keyboard)
-		close_stream(output, stream);
+		discard(stream);
 	return is_found;
 }
 
@@ -250,8 +228,9 @@ enum {
 	AT_KEYS,
 	AT_MASTER,
 	AT_TEE,
-	AT_STREAMS,
-	AT_COUNT = AT_STREAMS + 2 * STREAMS_MAX,
+	AT_IN,
+	AT_OUT = AT_IN + STREAMS_MAX,
+	AT_COUNT = AT_OUT + STREAMS_MAX,
 };
 
 static void
@@ -261,14 +240,16 @@ fill_polled(const struct output *output, struct pollfd polled[])
 
 	for (size_t i = 0; i < output->count; i++) {
 		const struct stream *const stream = &output->streams[i];
-		struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
+		struct pollfd *const out = &polled[AT_OUT + i];
 		const bool has_rest =
 		    stream->chunk.written < stream->chunk.size;
 
-		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
+		if (!is_pending(stream))
+			polled[AT_IN + i].fd = stream->in_fd;
 		/* Without events, poll(2) tells that the reader is gone. */
-		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
-		in[1].events = has_rest ? POLLOUT : 0;
+		if (has_rest || stream->is_watched)
+			out->fd = stream->out_fd;
+		out->events = has_rest ? POLLOUT : 0;
 		if (stream->copy.written < stream->copy.size)
 			polled[AT_TEE].fd = output->tee_fd;
 	}
@@ -282,8 +263,8 @@ fill_polled(const struct output *output, struct pollfd polled[])
 	}
 }
 
-/* When the command has been silent for too long; NEVER while a reader blocks
- * us, or after the text of --until, when silence is what is expected. */
+/* When the command has been silent for too long; NEVER after the text of
+ * --until, when silence is what is expected. */
 static int64_t
 end_of_patience(const struct output *output)
 {
@@ -292,10 +273,6 @@ end_of_patience(const struct output *output)
 
 	if (facts->is_started && facts->started > since)
 		since = facts->started;
-	for (size_t i = 0; i < output->count; i++) {
-		if (is_pending(&output->streams[i]))
-			return NEVER;
-	}
 	return duration_add(since, output->options->idle_timeout);
 }
 
@@ -348,20 +325,16 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
 		wake = BACKGROUND_INTERVAL;
 
-	const int ready =
-	    fds_poll(polled, AT_STREAMS + 2 * output->count, wake, NULL);
+	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
 
-	if (ready == -1)
-		return false; /* EINTR: after a stop */
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
-		const struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
 
-		if ((in[1].revents & POLLERR) != 0 && stream->is_watched)
+		if ((polled[AT_OUT + i].revents & POLLERR) != 0 &&
+		    stream->is_watched)
 			hang_up(output, stream);
-		else if (((in[0].revents | in[1].revents) != 0) ||
-		         polled[AT_TEE].revents != 0)
+		else
 			has_news |= carry_stream(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */
@@ -392,23 +365,13 @@ output_last_heard(const struct output_facts *facts)
 }
 
 bool
-output_is_empty(const struct output *output)
+output_is_empty(const struct output *output, bool at_end)
 {
 	for (size_t i = 0; i < output->count; i++) {
 		struct pollfd in = { output->streams[i].in_fd, POLLIN, 0 };
 
 		if (is_pending(&output->streams[i]) ||
-		    (in.fd != -1 && poll(&in, 1, 0) != 0))
-			return false;
-	}
-	return true;
-}
-
-bool
-output_is_over(const struct output *output)
-{
-	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].in_fd != -1)
+		    (in.fd != -1 && (at_end || poll(&in, 1, 0) != 0)))
 			return false;
 	}
 	return true;
@@ -436,7 +399,8 @@ output_finish(struct output *output)
 		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
 		         read_chunk(output, stream));
 		output->facts->undelivered += lost;
-		close_stream(output, stream);
+		close_input(output, stream);
+		discard(stream);
 	}
 	if (output->options->quiet)
 		return;

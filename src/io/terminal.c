@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/fds.h"
 #include "proc/procfs.h"
 
 #define FISH_TRIES  5
@@ -226,24 +225,6 @@ terminal_end_raw(const struct terminal *terminal, bool for_good)
 	facts->is_raw = false;
 }
 
-static void
-signal_job(struct terminal *terminal, int master)
-{
-	struct termios modes;
-
-	if (tcgetattr(master, &modes) == -1 || (modes.c_lflag & ISIG) == 0 ||
-	    tcgetpgrp(master) != terminal->facts->group)
-		return;
-	for (size_t i = 0; i < terminal->keys.size; i++) {
-		const cc_t key = (cc_t)terminal->keys.text[i];
-
-		if (key != _POSIX_VDISABLE && key == modes.c_cc[VINTR])
-			(void)kill(0, SIGINT);
-		else if (key != _POSIX_VDISABLE && key == modes.c_cc[VQUIT])
-			(void)kill(0, SIGQUIT);
-	}
-}
-
 void
 terminal_read_keys(struct terminal *terminal, int master)
 {
@@ -265,9 +246,21 @@ terminal_read_keys(struct terminal *terminal, int master)
 	    (length == 0 || text[length - 1] != '\n') &&
 	    tcgetattr(terminal->fd, &now) == 0 && (now.c_lflag & ICANON) != 0)
 		text[length++] = (char)now.c_cc[VEOF];
-	if (length > 0) {
+	if (length > 0)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
-		signal_job(terminal, master);
+	/* The pseudo-terminal will make the command's signals of these. */
+	if (tcgetattr(master, &now) == 0 && (now.c_lflag & ISIG) != 0 &&
+	    tcgetpgrp(master) == terminal->facts->group) {
+		for (int i = 0; i < length; i++) {
+			const cc_t key = (cc_t)text[i];
+
+			if (key == _POSIX_VDISABLE)
+				continue;
+			if (key == now.c_cc[VINTR])
+				(void)kill(0, SIGINT);
+			else if (key == now.c_cc[VQUIT])
+				(void)kill(0, SIGQUIT);
+		}
 	}
 	if (length == -1 && errno == EIO) /* another job has it */
 		terminal->in_foreground = has_foreground(terminal->fd);

@@ -167,7 +167,7 @@ carry_before_stop(const struct front *self)
 		if (output_pump(output, -1, duration_now() + STOP_WAIT))
 			wake_supervisor(self);
 	}
-	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output); i++)
+	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(output, false); i++)
 		pump_until(self, 0);
 }
 
@@ -437,7 +437,7 @@ leave_behind(struct run *run)
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
 	fds_release(fds, (size_t)(end - fds));
-	while (!output_is_over(&run->output))
+	while (!output_is_empty(&run->output, true))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
 }
@@ -478,7 +478,8 @@ drain(struct front *self)
 	if (nobody_is_left(run) && !run->facts->tree_is_empty &&
 	    leave_behind(run)) /* survivors are let go */
 		return;
-	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
+	while (!output_is_empty(output, false) &&
+	       run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(self, began, moved_at);
 
 		if (run_time(self) >= end)

@@ -17,8 +17,7 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define MODE    0666
-#define VERSION 1
+#define MODE 0666
 
 /* Returns the number of the descriptor that PATH names, or -1 for a file. */
 static int
@@ -38,53 +37,48 @@ descriptor_of(const char *path)
 	return *end == '\0' && fd < INT_MAX ? (int)fd : INT_MAX;
 }
 
-/* Whether rename(2) may replace FILE in a directory like /tmp: sticky_bit in
- * inode(7). Anywhere else it may, whoever owns FILE. */
-static bool
-may_replace(const struct report *report, const struct stat *file)
-{
-	struct stat above;
-
-	return geteuid() == 0 || file->st_uid == geteuid() ||
-	       fstat(report->directory_fd, &above) == -1 ||
-	       above.st_uid == geteuid() || (above.st_mode & S_ISVTX) == 0;
-}
-
 /* Looks whether a file may have the report; opens one that is a FIFO. */
 static enum refusal
 open_place(struct report *report)
 {
 	const char *const place = path_resolve(report->path);
 	struct stat file = { .st_uid = geteuid() };
+	struct stat above;
 
 	if (place == NULL)
 		return REFUSAL_ERRNO;
-	report->directory_fd = path_open_directory(place, O_PATH);
-	if (report->directory_fd == -1)
+
+	const int directory_fd = path_open_directory(place, O_PATH);
+
+	report->directory_fd = directory_fd;
+	if (directory_fd == -1)
 		return REFUSAL_ERRNO;
 	report->path = place;
 	report->file = strrchr(place, '/') + 1;
-	(void)fstatat(report->directory_fd, report->file, &file,
+	(void)fstatat(directory_fd, report->file, &file,
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
-	if (S_ISFIFO(file.st_mode)) {
-		if (pidfile_check(report->directory_fd, &file) ==
-		    REFUSAL_ANOTHERS)
-			return REFUSAL_ANOTHERS;
-		/* For reading, too: then it opens without a reader, and what is
-		 * written waits for one as long as this process has it open. */
-		report->stream_fd =
-		    openat(report->directory_fd, report->file,
-		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-		return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
-	}
+
+	const bool is_fifo = S_ISFIFO(file.st_mode);
+
 	/* rename(2) would also replace a device or a symbolic link. */
-	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
+	if (file.st_mode != 0 && !S_ISREG(file.st_mode) && !is_fifo)
 		return REFUSAL_NO_FILE;
-	if (!may_replace(report, &file))
+	/* In a directory like /tmp, only root or its owner replaces another
+	 * user's file (sticky_bit in inode(7)), and such a FIFO is a trap. */
+	if (file.st_uid != geteuid() && fstat(directory_fd, &above) == 0 &&
+	    (above.st_mode & S_ISVTX) != 0 &&
+	    (is_fifo || (geteuid() != 0 && above.st_uid != geteuid())))
 		return REFUSAL_ANOTHERS;
-	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1
-	           ? REFUSAL_ERRNO
-	           : REFUSAL_NONE;
+	if (!is_fifo)
+		return faccessat(directory_fd, ".", W_OK | X_OK, 0) == -1
+		           ? REFUSAL_ERRNO
+		           : REFUSAL_NONE;
+	/* For reading, too: then it opens without a reader, and what is written
+	 * waits for one as long as this process has it open. */
+	report->stream_fd =
+	    openat(directory_fd, report->file,
+	           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
 }
 
 int
@@ -117,26 +111,6 @@ signal_of(const struct outcome *outcome)
 	                                       : NULL;
 }
 
-/* In one word, or two. */
-static const char *
-words_for_end(const struct facts *facts, bool is_refused)
-{
-	const struct outcome *const target = &facts->target.outcome;
-
-	if (facts->is_locked_out)
-		return "locked out";
-	if (is_refused)
-		return "not executed";
-	if (!facts->target.exited_by_itself && facts->reason != REASON_NONE &&
-	    /* An exit status is older than the front's take-over. */
-	    (facts->reason != REASON_SUPERVISOR_LOST ||
-	     target->kind != OUTCOME_EXIT))
-		return "stopped";
-	return target->kind == OUTCOME_EXIT     ? "exited"
-	       : target->kind == OUTCOME_SIGNAL ? "killed"
-	                                        : "unknown";
-}
-
 /* How the run ended, and why: words, and a code for programs; the status as $?
  * in a shell. */
 static void
@@ -146,8 +120,21 @@ add_end(struct strbuf *line, const struct facts *facts)
 	const struct outcome *const target = &facts->target.outcome;
 	const struct outcome *const own = &facts->outcome;
 	const bool is_refused = facts->refusal != NULL;
+	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
+	                      : target->kind == OUTCOME_SIGNAL ? "killed"
+	                                                       : "unknown";
 
-	json_add_text(line, "outcome", words_for_end(facts, is_refused));
+	if (facts->is_locked_out)
+		outcome = "locked out";
+	else if (is_refused)
+		outcome = "not executed";
+	/* An exit status is older than the front's take-over. */
+	else if (!facts->target.exited_by_itself &&
+	         facts->reason != REASON_NONE &&
+	         (facts->reason != REASON_SUPERVISOR_LOST ||
+	          target->kind != OUTCOME_EXIT))
+		outcome = "stopped";
+	json_add_text(line, "outcome", outcome);
 	json_add_text(line, "reason",
 	              is_refused ? facts->refusal : reason->words);
 	json_add_text(line, "reason_code",
@@ -196,7 +183,7 @@ add_all(struct strbuf *line, const struct run *run)
 	const int64_t elapsed =
 	    output->started == 0 ? 0 : facts->ended - output->started;
 
-	strbuf_addf(line, "{\"version\":%d", VERSION);
+	strbuf_addf(line, "{\"version\":1");
 	json_add_text(line, "id", facts->id);
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,

@@ -8,13 +8,6 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-static int
-refuse_lock(const char *path, enum refusal why)
-{
-	message("--lock: '%s': %s", path, refusal_words(why));
-	return -1;
-}
-
 int
 resources_prepare(struct run *run)
 {
@@ -25,8 +18,11 @@ resources_prepare(struct run *run)
 
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
-		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
-			return refuse_lock(locks->paths[i], REFUSAL_ERRNO);
+		if (lock_open(&run->locks[i], locks->paths[i]) == -1) {
+			message("--lock: '%s': %s", locks->paths[i],
+			        strerror(errno));
+			return -1;
+		}
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
@@ -55,7 +51,7 @@ refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 	} else if (why == REFUSAL_READER_GONE) {
 		run->facts->reason = REASON_READER_LOST;
 	} else {
-		(void)refuse_lock(refused->path, why);
+		message("--lock: '%s': %s", refused->path, refusal_words(why));
 		run->facts->refusal = message_last;
 	}
 }

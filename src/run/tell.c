@@ -35,13 +35,6 @@ telling_of(const struct run *run, enum reason why)
 	return telling;
 }
 
-static bool
-has_look(const struct run *run, enum reason why)
-{
-	return telling_of(run, why) >= TELL_NAMES &&
-	       (!run->options->quiet || run->options->report != NULL);
-}
-
 size_t
 tell_look(struct supervisor *self, enum reason why)
 {
@@ -49,7 +42,8 @@ tell_look(struct supervisor *self, enum reason why)
 	const int64_t until = duration_now() + LOOK_BOUND;
 	struct look *const look = &run->facts->look;
 
-	if (!has_look(run, why))
+	if (telling_of(run, why) < TELL_NAMES ||
+	    (run->options->quiet && run->options->report == NULL))
 		return 0;
 	/* Half of the time is for what the reading has found. */
 	tree_read(&self->tree, until - LOOK_BOUND / 2);
@@ -102,39 +96,38 @@ add_count(struct strbuf *line, const struct supervisor *self, enum reason why,
 static void
 add_sender(struct strbuf *line, const struct sender *by)
 {
-	const bool is_gone = *by->command == '\0';
+	const char *const of_run =
+	    by->is_of_run ? ", a process of the run" : "";
 
 	strbuf_addf(line, " by %s", signal_name(by->signal));
 	if (by->pid == 0)
 		strbuf_addf(line, " from outside this PID namespace");
+	else if (*by->command == '\0')
+		strbuf_addf(line, " from %d%s", by->pid, of_run);
 	else
-		strbuf_addf(line, " from %d%s%s%s%s", by->pid,
-		            is_gone ? "" : " (", is_gone ? "" : by->command,
-		            by->is_of_run ? ", a process of the run" : "",
-		            is_gone ? "" : ")");
+		strbuf_addf(line, " from %d (%s%s)", by->pid, by->command,
+		            of_run);
 }
 
 /* " after 30m" */
 static void
 add_time(struct strbuf *line, const struct supervisor *self, enum reason why)
 {
-	const struct run *const run = self->run;
+	const struct options *const options = self->run->options;
 	const struct reason_row *const row = &reasons[why];
+	const char *preposition = row->preposition;
 	const int64_t now = duration_now();
-	const bool is_last = is_until(why) && now >= self->due[CLOCK_UNTIL_MAX];
-	const bool is_early =
-	    is_until(why) && !is_last && now < self->due[CLOCK_UNTIL];
 	char text[DURATION_TEXT_SIZE];
 	int64_t time;
 
-	memcpy(&time, (const char *)run->options + row->time, sizeof(time));
-	if (is_last)
+	memcpy(&time, (const char *)options + row->time, sizeof(time));
+	if (is_until(why) && now >= self->due[CLOCK_UNTIL_MAX]) {
 		time *= UNTIL_GRACES;
-	if (is_early)
-		time = run->options->timeout;
-	strbuf_addf(line, "%s%s",
-	            is_early ? " before the timeout of " : row->preposition,
-	            duration_format(time, text));
+	} else if (is_until(why) && now < self->due[CLOCK_UNTIL]) {
+		time = options->timeout;
+		preposition = " before the timeout of ";
+	}
+	strbuf_addf(line, "%s%s", preposition, duration_format(time, text));
 }
 
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
@@ -175,7 +168,7 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 	if (why == REASON_SURVIVORS_IDLE || why == REASON_SURVIVORS_BUSY)
 		strbuf_addf(&lines, " (--keep=NAME or --survivors=leave lets "
 		                    "them live)");
-	if (has_look(run, why))
+	if (telling_of(run, why) >= TELL_NAMES)
 		look_add(&lines, &run->facts->look,
 		         next == STATE_KILLING ? ',' : '\0');
 	strbuf_addf(&lines, "%c", '\0');
