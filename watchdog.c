@@ -192,7 +192,7 @@ prepare(struct run *run)
 
 	run->parent_fd = -1;
 	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
-	if (run->options->is_timeout && !run->options->foreground)
+	if (run->options->leads_group && !run->options->foreground)
 		lead_background();
 	run->callers_group = getpgrp();
 	run->front = getpid();

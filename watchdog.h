@@ -94,8 +94,13 @@ struct options {
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
 	bool no_stdin;
-	bool quiet;      /* clears verbose */
-	bool verbose;    /* clears quiet */
-	bool is_timeout; /* started under the name timeout */
-	bool passes_on;  /* timeout without -k: no signal cancels the run */
+	bool quiet;       /* clears verbose */
+	bool verbose;     /* clears quiet */
+	bool is_timeout;  /* started under the name timeout; and as that: */
+	bool passes_on;   /* a terminating signal, which then cancels nothing */
+	bool hup_cancels; /* a SIGHUP that a process has sent */
+	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
+	bool tells_sigkill;    /* 137, not 124, where that ended the command */
+	bool leads_group;      /* where a shell runs it by "&" */
+	int64_t orphans_grace; /* at most, in a stop without the command */
 };

@@ -144,6 +144,8 @@ static const struct row rows[] = {
 /* What getopt_long(3) returns for the long option of row N: no letter. */
 #define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
+#define ORPHANS_GRACE (5 * SECOND)
+
 /* The operand of timeout(1). */
 static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL };
 
@@ -438,6 +440,7 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
+	options->hup_cancels = !options->passes_on;
 	optarg = duration;
 	optind++;
 	return apply(options, &operand);
@@ -460,11 +463,15 @@ set_defaults(struct options *options)
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
+	options->orphans_grace = NEVER;
 	if (name == NULL || strcmp(name, "timeout") != 0)
 		return;
 	options->is_timeout = true;
+	options->alarm_is_timeout = options->tells_sigkill = true;
+	options->leads_group = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
+	options->orphans_grace = ORPHANS_GRACE;
 }
 
 int

@@ -201,13 +201,12 @@ clocks_bound_stop(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
 	int64_t *const kill_at = &self->due[CLOCK_KILL];
-	const int64_t bound = now + 5 * SECOND;
+	const int64_t bound = duration_add(now, run->options->orphans_grace);
 
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options->kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->options->is_timeout && run->target->has_exited &&
-	    *kill_at > bound)
+	if (run->target->has_exited && *kill_at > bound)
 		*kill_at = bound;
 }
 
@@ -219,9 +218,8 @@ run_outcome(const struct run *run)
 	const int status = reasons[run->facts->reason].status;
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
-	/* timeout(1) dies by SIGKILL where that was needed. */
 	const bool keeps_status =
-	    options->preserve_status || (options->is_timeout && by_sigkill);
+	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
 	/* The kernel hangs up the terminal of a killed supervisor before it
 	 * sends PR_SET_PDEATHSIG (do_exit()): SIGHUP stands for SIGKILL. */

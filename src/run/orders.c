@@ -86,9 +86,8 @@ order_take(struct facts *facts, bool is_for_job)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->target->has_exited &&
-	       run->facts->cancels == 0 &&
-	       (run->options->passes_on || !run->options->is_timeout);
+	return signal == SIGHUP && !run->options->hup_cancels &&
+	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
 /* Whether PID has the program of this process: another run's watcher. */

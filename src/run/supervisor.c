@@ -261,7 +261,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options->is_timeout)
+	if (signal == SIGALRM && run->options->alarm_is_timeout)
 		self->due[CLOCK_TIMEOUT] = now;
 	else if ((bit & SIGNALS_OF_STOP) != 0)
 		obey_stop(self, signal, is_for_job, now);

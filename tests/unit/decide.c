@@ -166,7 +166,7 @@ check_clocks(void)
 	options.kill_after = NEVER;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NEVER, "-k never");
-	options.is_timeout = true;
+	options.orphans_grace = 5 * SECOND;
 	shared.target.has_exited = true;
 	clocks_bound_stop(&self, NOW);
 	CHECK(self.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
