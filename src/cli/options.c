@@ -307,11 +307,15 @@ static int
 refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
+	const size_t length = strcspn(word, "=") - 2; /* of a long name */
+	const char *wrong = "not an option";
 
+	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
+		if (strncmp(rows[i].name, word + 2, length) == 0)
+			wrong = "short for several options";
+	}
 	if (row == NULL)
-		message("'%s' is not an option, or short for several (see "
-		        "--help)",
-		        word);
+		message("'%s' is %s (see --help)", word, wrong);
 	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
@@ -411,7 +415,7 @@ make_tables(char *letters, struct option *names)
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 		const bool is_timeouts =
-		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
+		    letter != 0 && strchr(TIMEOUT_LETTERS, letter) != NULL;
 
 		*(is_timeouts ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
@@ -450,8 +454,7 @@ static void
 set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
-	const char *const name =
-	    strstr(program_invocation_short_name, "timeout");
+	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
 
 	options->keep = getenv(KEEP_VARIABLE);
 	if (options->keep != NULL && *options->keep == '\0')
