@@ -67,11 +67,13 @@ fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 	                    mask == NULL ? NULL : &set, KERNEL_SIGNALS_SIZE);
 }
 
+#define SOCKET_BUF ((size_t)32 * 1024) /* unix_stream_sendmsg(), net/unix */
+
 /* How a descriptor takes bytes without a wait. */
 enum sink {
-	SINK_FILE,   /* all at once, by write(2) */
-	SINK_OPENED, /* a pipe or terminal with O_NONBLOCK: by write(2) */
-	SINK_POLLED, /* the same without: after poll(2), PIPE_BUF bytes */
+	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
+	SINK_LINES,  /* the same, for a pipe: lines that nobody tears */
+	SINK_POLLED, /* a pipe or terminal: after poll(2), PIPE_BUF bytes */
 	SINK_SOCKET, /* by send(2) */
 };
 
@@ -84,22 +86,24 @@ sink_of(int fd)
 	if (S_ISSOCK(file.st_mode))
 		return SINK_SOCKET;
 	if (!S_ISFIFO(file.st_mode) && !isatty(fd))
-		return SINK_FILE;
-	return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? SINK_POLLED
-	                                              : SINK_OPENED;
+		return SINK_PLAIN;
+	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+		return SINK_POLLED;
+	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
-/* How many of the LEFT bytes at TEXT one write takes. But for a file, those are
- * whole lines in PIPE_BUF bytes, which a pipe (pipe(7)) or a Unix socket takes
- * as a whole or not at all: so no other writer gets into them. A line that is
- * longer, or its begin, is a write of its own. */
+/* How many of the LEFT bytes at TEXT one write takes. Those are whole lines
+ * that a pipe (PIPE_BUF bytes, pipe(7)) or a Unix socket takes as a whole or
+ * not at all: so no other writer gets into them. A line that is longer, or its
+ * begin, is a write of its own. */
 static size_t
 next_size(enum sink sink, const char *text, size_t left)
 {
-	const size_t size = left < PIPE_BUF ? left : PIPE_BUF;
+	const size_t most = sink == SINK_SOCKET ? SOCKET_BUF : PIPE_BUF;
+	const size_t size = left < most ? left : most;
 	const char *end;
 
-	if (sink == SINK_FILE)
+	if (sink == SINK_PLAIN)
 		return left;
 	end = memrchr(text, '\n', size);
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
@@ -116,7 +120,7 @@ fds_write_part(int fd, struct part *part)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	const enum sink sink =
-	    part->written < part->size ? sink_of(fd) : SINK_FILE;
+	    part->written < part->size ? sink_of(fd) : SINK_PLAIN;
 
 	while (part->written < part->size) {
 		const char *const text = part->text + part->written;
