@@ -245,14 +245,12 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
-	int *next = kept;
+	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS] = {
+		run->signal_fd, run->parent_fd, procfs_fd(),
+		is_front ? -1 : run->reader_fd
+	};
+	int *next = output_list_fds(&run->output, is_front, kept + WATCHER_FDS);
 
-	*next++ = run->signal_fd;
-	*next++ = run->parent_fd;
-	*next++ = procfs_fd();
-	*next++ = is_front ? -1 : run->reader_fd;
-	next = output_list_fds(&run->output, is_front, next);
 	next = resources_list_fds(run, next);
 	if (is_front)
 		next = front_list_locked_fds(next);

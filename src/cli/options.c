@@ -415,7 +415,7 @@ make_tables(char *letters, struct option *names)
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 		const bool is_timeouts =
-		    letter != 0 && strchr(TIMEOUT_LETTERS, letter) != NULL;
+		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
 		*(is_timeouts ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
@@ -454,7 +454,8 @@ static void
 set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
-	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+	const char *const name =
+	    strstr(program_invocation_short_name, "timeout");
 
 	options->keep = getenv(KEEP_VARIABLE);
 	if (options->keep != NULL && *options->keep == '\0')
