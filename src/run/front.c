@@ -1,5 +1,4 @@
 /* The front: takes the caller's signals, carries output, ends as COMMAND. */
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -58,23 +57,18 @@ int *
 front_list_locked_fds(int *fds)
 {
 	struct pollfd polled[DESCRIPTORS_MAX];
-	struct rlimit limit = { .rlim_cur = 0 };
 	struct stat locked;
 	struct stat other;
 	size_t count = 0;
 
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-
-	const int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
-	                                                 : DESCRIPTORS_MAX;
-
-	for (int fd = 0; fd < end; fd++)
+	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
 		polled[fd] = (struct pollfd){ .fd = fd };
-	/* poll(2) tells which are open; a list in /proc took a fifth of a
-	 * start. F_OFD_GETLK would tell of locks, but asks the server of a
-	 * network file system, which may hang. */
-	(void)poll(polled, (nfds_t)end, 0);
-	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
+	/* poll(2) tells which are closed, unless RLIMIT_NOFILE is lower: to ask
+	 * for each takes longer. A list in /proc took a fifth of a start.
+	 * F_OFD_GETLK would tell of locks, but asks the server of a network
+	 * file system, which may hang. */
+	(void)poll(polled, DESCRIPTORS_MAX, 0);
+	for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS_MAX; fd++) {
 		char name[32];
 		char text[1024];
 
@@ -87,8 +81,9 @@ front_list_locked_fds(int *fds)
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
-		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((polled[i].revents & POLLNVAL) == 0 &&
+		for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+			if (count < LOCKED_FDS &&
+			    (polled[i].revents & POLLNVAL) == 0 &&
 			    fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
