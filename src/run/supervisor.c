@@ -465,27 +465,6 @@ look_for_progress(struct supervisor *self, int64_t now)
 		*sample = *end;
 }
 
-/* Looks what has happened until NOW, and serves the clocks without a reason. */
-static void
-reap_and_look(struct supervisor *self, int64_t now)
-{
-	struct run *const run = self->run;
-
-	supervisor_reap(self, now);
-	follow_target(self, now);
-	if (self->state == STATE_STOPPING)
-		look_for_orphans(self, now);
-	/* Orphans come here: so "no child" proves that the tree is empty. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = tree_is_empty(&self->tree);
-	if (run->facts->tree_is_empty)
-		return;
-	look_for_progress(self, now);
-	if (now >= self->due[CLOCK_NICE])
-		pass_nice_on(self);
-	tell_heartbeat(self, now);
-}
-
 int64_t
 supervisor_run_once(struct supervisor *self, int64_t until)
 {
@@ -512,6 +491,18 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 		run->parent_fd = -1;
 	if (fds[READER].revents != 0) /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
-	reap_and_look(self, now);
+	supervisor_reap(self, now);
+	follow_target(self, now);
+	if (self->state == STATE_STOPPING)
+		look_for_orphans(self, now);
+	/* Orphans come here: so "no child" proves that the tree is empty. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = tree_is_empty(&self->tree);
+	if (!run->facts->tree_is_empty) {
+		look_for_progress(self, now);
+		if (now >= self->due[CLOCK_NICE])
+			pass_nice_on(self);
+		tell_heartbeat(self, now);
+	}
 	return now;
 }
