@@ -151,7 +151,7 @@ struct run {
 	const struct options *options;
 	char *words; /* all of argv, as /proc/PID/cmdline shows */
 	size_t words_size;
-	pid_t front;
+	pid_t front;  /* the supervisor's parent, until the front is dead */
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
 	bool shares_group;     /* the target: the caller's; its session too */
@@ -311,9 +311,6 @@ _Noreturn void front_end(struct front *self);
 _Noreturn void front_exit(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
-
-/* Whether this process is the child of a front that lives. */
-bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
 void supervisor_tell_phase(struct supervisor *self, enum phase phase);

@@ -74,16 +74,10 @@ supervisor_start(struct supervisor *self)
 	return 0;
 }
 
-bool
-supervisor_has_front(const struct run *run)
-{
-	return getppid() == run->front;
-}
-
 static void
 signal_front(const struct run *run, int signal)
 {
-	if (supervisor_has_front(run)) /* else the PID may be another's */
+	if (getppid() == run->front) /* else the PID may be another's */
 		(void)kill(run->front, signal);
 }
 
@@ -112,7 +106,7 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	else if (self->paused_at == NEVER)
 		self->paused_at = now;
 
-	const bool is_stop = stop != 0 && supervisor_has_front(run) &&
+	const bool is_stop = stop != 0 && getppid() == run->front &&
 	                     (has_terminal || self->stop_order != 0);
 
 	if (is_stop == (facts->stop != 0) && !(is_stop && is_new))
@@ -137,7 +131,7 @@ supervisor_tell_phase(struct supervisor *self, enum phase phase)
 	struct run *const run = self->run;
 
 	run->facts->phase = phase;
-	if (phase == PHASE_STOP && supervisor_has_front(run))
+	if (phase == PHASE_STOP && getppid() == run->front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	if (phase == PHASE_END) {
 		self->target_stop = self->stop_order = 0;
@@ -484,7 +478,7 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 
 	const int64_t now = duration_now();
 
-	self->front_is_dead = !supervisor_has_front(run);
+	self->front_is_dead = getppid() != run->front;
 	/* Before the deaths: a SIGHUP that came before them is a reload. */
 	take_orders(self, now);
 	if (fds[PARENT].revents != 0)

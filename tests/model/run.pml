@@ -136,7 +136,7 @@ proctype supervisor() {
 	   fi
 	:: !supervisor_is_dead && woken ->                /* supervisor_run_once, take_orders */
 	   woken = false;
-	   front_is_lost = front_is_dead;                 /* supervisor_has_front */
+	   front_is_lost = front_is_dead;                 /* supervisor_run_once() */
 	   atomic { now_tstp = o_tstp; now_cont = o_cont; now_term = o_term; o_tstp = false; o_cont = false; o_term = false };
 	   if                                             /* enter(STOPPING), and --kill-after */
 	   :: now_term && !supervisor_is_dead -> stopping = true; has_stop = true; chld = true; kill_tree()
