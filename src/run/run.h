@@ -335,9 +335,9 @@ void supervisor_mark_kept(struct supervisor *self);
  * whether it shares the caller's job, and then notes its terminal's modes. */
 void target_prepare(struct run *run);
 
-/* Forks the target, which executes COMMAND. Returns 0, or -1 with errno. A
- * later failure shows in its status (125 to 127) and in facts.exec_error. */
-int target_start(struct run *run);
+/* In the child of vfork(2): makes it the target, which executes COMMAND. A
+ * failure shows in its status (125 to 127) and in facts.exec_error. */
+_Noreturn void target_become(struct run *run);
 
 /* Prints why COMMAND was not executed, also in the words of timeout(1). */
 void target_tell_failure(const struct run *run);

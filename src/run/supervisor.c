@@ -65,9 +65,17 @@ supervisor_start(struct supervisor *self)
 	    output_set_controlling(&run->output) == -1)
 		return -1;
 	order_take_early(run);
-	if (target_start(run) == -1)
+
+	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
+	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
+	const pid_t target = vfork();
+
+	if (target == -1)
 		return -1;
-	self->tree.target = self->tree.group = run->target->pid;
+	if (target == 0)
+		target_become(run);
+	/* NOLINTEND(*ork) */
+	self->tree.target = self->tree.group = target;
 	if (run->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	look_note_streams(&run->facts->look, run->output.fds);

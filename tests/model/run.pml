@@ -127,7 +127,7 @@ proctype supervisor() {
 	bool stopping, is_reaped, now_tstp, now_cont, now_term;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
-	:: !supervisor_is_dead && tree_news ->            /* reap_and_look: reap, follow_target */
+	:: !supervisor_is_dead && tree_news ->            /* supervisor_run_once(): reap, follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
