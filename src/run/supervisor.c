@@ -243,20 +243,6 @@ take_cancel(struct supervisor *self, int signal)
 	}
 }
 
-/* To the target alone, as to a server; or to its group, as from a shell. */
-static void
-pass_hangup_on(struct supervisor *self, int signal)
-{
-	struct run *const run = self->run;
-
-	self->reloaded_at = duration_now();
-	tell_signal(run, signal);
-	if (run->options->passes_on || run->facts->hup_is_for_group)
-		tree_signal_target(&self->tree, signal);
-	else if (self->tree.target > 1)
-		(void)kill(self->tree.target, signal);
-}
-
 static void
 obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 {
@@ -264,50 +250,58 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options->alarm_is_timeout)
+	if (signal == SIGALRM && run->options->alarm_is_timeout) {
 		self->due[CLOCK_TIMEOUT] = now;
-	else if ((bit & SIGNALS_OF_STOP) != 0)
+	} else if ((bit & SIGNALS_OF_STOP) != 0) {
 		obey_stop(self, signal, is_for_job, now);
-	else if (signal == SIGCONT)
+	} else if (signal == SIGCONT) {
 		obey_continue(self, now);
-	else if (order_is_reload(run, signal))
-		pass_hangup_on(self, signal);
-	else if ((bit & SIGNALS_TERMINATING) != 0)
+	} else if (order_is_reload(run, signal)) {
+		/* To the target alone, as to a server; or to its group, as from
+		 * a shell. */
+		self->reloaded_at = now;
+		tell_signal(run, signal);
+		if (run->options->passes_on || run->facts->hup_is_for_group)
+			tree_signal_target(&self->tree, signal);
+		else if (self->tree.target > 1)
+			(void)kill(self->tree.target, signal);
+	} else if ((bit & SIGNALS_TERMINATING) != 0) {
 		take_cancel(self, signal);
-	else
+	} else {
 		tree_signal_target(&self->tree, signal);
-}
-
-/* The command has been silent for --idle-timeout. In a pause we drop that: the
- * front tells it again after as much time. */
-static void
-judge_silence(struct supervisor *self, int64_t now)
-{
-	struct run *const run = self->run;
-	const int64_t tenth = run->options->idle_timeout / 10;
-	int64_t *const end = &self->due[CLOCK_IDLE];
-
-	if (self->state != STATE_RUNNING || self->paused_at != NEVER)
-		return;
-	if (!run->options->idle_unless_busy) {
-		*end = now;
-	} else if (*end == NEVER) {
-		self->activity.since = 0;
-		self->relayed = run->facts->output.relayed;
-		self->due[CLOCK_SAMPLE] = now;
-		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
 }
 
-/* Begins the grace after a text of --until; output puts off its end. */
+static void
+take_orders(struct supervisor *self, int64_t now)
+{
+	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
+		uint64_t orders = order_take(self->run->facts, is_for_job);
+
+		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
+			if ((orders & 1) != 0)
+				obey(self, signal, is_for_job, now);
+		}
+	}
+}
+
+/* Begins the grace after a text of --until; output puts off its end. Judges a
+ * silence of --idle-timeout: but in a pause we drop that, as the front tells it
+ * again after as much time. */
 static void
 follow_output(struct supervisor *self, int64_t now)
 {
-	const int64_t grace = self->run->options->until_grace;
-	const int64_t end = duration_add(self->heard, grace);
+	const struct options *const options = self->run->options;
+	struct output_facts *const output = &self->run->facts->output;
+	const int64_t grace = options->until_grace;
+	const int64_t tenth = options->idle_timeout / 10;
 	int64_t *const due = self->due;
 
-	if (due[CLOCK_UNTIL] == NEVER) {
+	self->heard = output_last_heard(output);
+
+	const int64_t end = duration_add(self->heard, grace);
+
+	if (output->found != 0 && due[CLOCK_UNTIL] == NEVER) {
 		due[CLOCK_UNTIL] = duration_add(now, grace);
 		due[CLOCK_UNTIL_MAX] =
 		    grace > NEVER / UNTIL_GRACES
@@ -316,26 +310,18 @@ follow_output(struct supervisor *self, int64_t now)
 	} else if (due[CLOCK_UNTIL] <= now && due[CLOCK_UNTIL] < end) {
 		due[CLOCK_UNTIL] = end;
 	}
-}
-
-static void
-take_orders(struct supervisor *self, int64_t now)
-{
-	struct facts *const facts = self->run->facts;
-
-	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
-		uint64_t orders = order_take(facts, is_for_job);
-
-		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
-			if ((orders & 1) != 0)
-				obey(self, signal, is_for_job, now);
-		}
+	if (!atomic_exchange(&output->is_silent, false) ||
+	    self->state != STATE_RUNNING || self->paused_at != NEVER)
+		return;
+	if (!options->idle_unless_busy) {
+		due[CLOCK_IDLE] = now;
+	} else if (due[CLOCK_IDLE] == NEVER) {
+		self->activity.since = 0;
+		self->relayed = output->relayed;
+		due[CLOCK_SAMPLE] = now;
+		due[CLOCK_IDLE] =
+		    duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
-	self->heard = output_last_heard(&facts->output);
-	if (facts->output.found != 0)
-		follow_output(self, now);
-	if (atomic_exchange(&facts->output.is_silent, false))
-		judge_silence(self, now);
 }
 
 void
@@ -489,6 +475,7 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 	self->front_is_dead = getppid() != run->front;
 	/* Before the deaths: a SIGHUP that came before them is a reload. */
 	take_orders(self, now);
+	follow_output(self, now);
 	if (fds[PARENT].revents != 0)
 		run->parent_fd = -1;
 	if (fds[READER].revents != 0) /* POLLERR or POLLHUP */
