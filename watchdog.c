@@ -241,7 +241,7 @@ prepare(struct run *run)
 	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
-		front_exit(run);
+		_exit(run->facts->outcome.value);
 	}
 }
 

@@ -501,16 +501,6 @@ front_tell_end(struct run *run)
 }
 
 _Noreturn void
-front_exit(const struct run *run)
-{
-	const struct outcome outcome = run->facts->outcome;
-
-	if (outcome.kind != OUTCOME_SIGNAL)
-		_exit(outcome.value);
-	signal_die_by(outcome.value);
-}
-
-_Noreturn void
 front_end(struct front *self)
 {
 	struct run *const run = self->run;
@@ -524,5 +514,7 @@ front_end(struct front *self)
 	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
 		outcome->value = STATUS_FAILED;
 	front_tell_end(run);
-	front_exit(run);
+	if (outcome->kind != OUTCOME_SIGNAL)
+		_exit(outcome->value);
+	signal_die_by(outcome->value);
 }

@@ -102,9 +102,7 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
-	 * front is to stop; 0: it is to go on. */
-	atomic_uint stop;
+	atomic_uint stop;        /* see FRONT_STOP_STEP; 0: front, go on */
 	atomic_uint undone_stop; /* STOP that the SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
@@ -306,9 +304,6 @@ void front_tell_end(struct run *run);
 /* Ends the front, when the run is over: releases what the supervisor has not,
  * drains the output of the dead, tells, and exits as the outcome says. */
 _Noreturn void front_end(struct front *self);
-
-/* Its last step: ends this process as the outcome says. */
-_Noreturn void front_exit(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
