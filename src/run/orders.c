@@ -75,14 +75,6 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 	    1U << (signal - 1) % 32;
 }
 
-uint64_t
-order_take(struct facts *facts, bool is_for_job)
-{
-	const uint64_t high = atomic_exchange(&facts->orders[is_for_job][1], 0);
-
-	return high << 32 | atomic_exchange(&facts->orders[is_for_job][0], 0);
-}
-
 bool
 order_is_reload(const struct run *run, int signal)
 {

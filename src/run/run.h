@@ -121,7 +121,7 @@ struct facts {
 	long memory;
 	struct output_facts output;
 	/* [1]: signals that the target's job has had, [0]: others; in each, 1
-	 * to 32, and 33 to 64. For order_give() and order_take(). */
+	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;         /* terminating signals for the run */
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
@@ -260,9 +260,8 @@ struct outcome run_outcome(const struct run *run);
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
 /* Adds SIGNAL to the orders; IS_FOR_JOB: the whole job has had it, as at
- * Ctrl-C. The caller wakes the supervisor. The other takes all such signals. */
+ * Ctrl-C. The caller wakes the supervisor. */
 void order_give(struct facts *facts, int signal, bool is_for_job);
-uint64_t order_take(struct facts *facts, bool is_for_job);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */

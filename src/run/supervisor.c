@@ -276,7 +276,10 @@ static void
 take_orders(struct supervisor *self, int64_t now)
 {
 	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
-		uint64_t orders = order_take(self->run->facts, is_for_job);
+		atomic_uint *const halves =
+		    self->run->facts->orders[is_for_job];
+		const uint64_t high = atomic_exchange(&halves[1], 0);
+		uint64_t orders = high << 32 | atomic_exchange(&halves[0], 0);
 
 		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
 			if ((orders & 1) != 0)
