@@ -236,7 +236,7 @@ prepare(struct run *run)
 	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
-		front_exit(run);
+		_exit(run->facts->outcome.value);
 	}
 }
 
@@ -472,7 +472,7 @@ be_supervisor(struct run *run)
 	/* If we die from here on, the front does only the rest of this. */
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
-	if (getppid() != 0 && !supervisor_has_front(run)) {
+	if (getppid() != 0 && getppid() != run->front) {
 		terminal_end_raw(&run->output.terminal, true);
 		front_tell_end(run);
 	}

@@ -102,25 +102,19 @@ counts(const struct supervisor *self, enum clock clock)
 	       (self->paused_at == NEVER || self->state >= STATE_STOPPING);
 }
 
-/* Whether the text of --until was found, and the output has ended since: such a
- * command has done its work. Output that goes on may be of an agent that has
- * only echoed its prompt, with the text in it. */
-static bool
-is_complete(const struct supervisor *self, int64_t now)
+/* The reason of the first due clock. */
+static enum reason
+first_due(const struct supervisor *self, int64_t now)
 {
 	const struct run *const run = self->run;
 	const struct output_facts *const output = &run->facts->output;
 	const int64_t tenth = run->options->until_grace / UNTIL_GRACES;
 	const int64_t silence = tenth < SECOND ? tenth : SECOND;
-
-	return output->found != 0 &&
-	       (!output->went_on || now - self->heard >= silence);
-}
-
-/* The reason of the first due clock. */
-static enum reason
-first_due(const struct supervisor *self, int64_t now)
-{
+	/* Its output has ended since the text of --until. Output that goes on
+	 * may be of an agent that has only echoed its prompt, with the text. */
+	const bool is_complete =
+	    output->found != 0 &&
+	    (!output->went_on || now - self->heard >= silence);
 	enum reason why = REASON_NONE;
 
 	for (enum clock i = 0; i < CLOCK_COUNT && why == REASON_NONE; i++) {
@@ -130,10 +124,9 @@ first_due(const struct supervisor *self, int64_t now)
 	if (why == REASON_SURVIVORS_IDLE && self->state == STATE_RUNNING)
 		why = REASON_SILENCE;
 	if (why == REASON_TIMEOUT && self->state == STATE_RUNNING &&
-	    is_complete(self, now))
+	    is_complete)
 		why = REASON_UNTIL;
-	if (why == REASON_UNTIL &&
-	    (self->run->facts->output.found & FOUND_FAILURE) != 0)
+	if (why == REASON_UNTIL && (output->found & FOUND_FAILURE) != 0)
 		why = REASON_UNTIL_FAILURE;
 	return why;
 }

@@ -1,5 +1,4 @@
 /* The front: takes the caller's signals, carries output, ends as COMMAND. */
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -57,23 +56,18 @@ int *
 front_list_locked_fds(int *fds)
 {
 	struct pollfd polled[DESCRIPTORS_MAX];
-	struct rlimit limit = { .rlim_cur = 0 };
 	struct stat locked;
 	struct stat other;
 	size_t count = 0;
 
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-
-	const int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
-	                                                 : DESCRIPTORS_MAX;
-
-	for (int fd = 0; fd < end; fd++)
+	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
 		polled[fd] = (struct pollfd){ .fd = fd };
-	/* poll(2) tells which are open; a list in /proc took a fifth of a
-	 * start. F_OFD_GETLK would tell of locks, but asks the server of a
-	 * network file system, which may hang. */
-	(void)poll(polled, (nfds_t)end, 0);
-	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
+	/* poll(2) tells which are closed, unless RLIMIT_NOFILE is lower: to ask
+	 * for each takes longer. A list in /proc took a fifth of a start.
+	 * F_OFD_GETLK would tell of locks, but asks the server of a network
+	 * file system, which may hang. */
+	(void)poll(polled, DESCRIPTORS_MAX, 0);
+	for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS_MAX; fd++) {
 		char name[32];
 		char text[1024];
 
@@ -86,8 +80,9 @@ front_list_locked_fds(int *fds)
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
-		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((polled[i].revents & POLLNVAL) == 0 &&
+		for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+			if (count < LOCKED_FDS &&
+			    (polled[i].revents & POLLNVAL) == 0 &&
 			    fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
@@ -272,49 +267,23 @@ look_at_facts(struct front *self)
 	}
 }
 
-/* Only for a supervisor that hangs: it does not reap, and the PID stays. */
-static void
-signal_target(const struct run *run, int signal)
-{
-	const struct target *const target = run->target;
-	struct tree tree = { .target = target->pid,
-		             .keep = run->options->keep };
-
-	if (target->pid != 0 && !target->has_exited)
-		tree_signal_target(&tree, signal);
-}
-
-/* Signals the target; or, when that has exited, all below the supervisor. */
+/* Signals the target; or, when that has exited, all below the supervisor. Only
+ * for a supervisor that hangs: it does not reap, and each PID stays. */
 static void
 signal_tree(const struct run *run, int signal)
 {
 	const char *const keep = run->options->keep;
-	struct tree tree = { .target = run->supervisor,
-		             .keep = keep,
-		             .keeps_leaders = keep != NULL };
+	const bool has_exited = run->target->has_exited;
+	struct tree tree = {
+		.target = has_exited ? run->supervisor : run->target->pid,
+		.keep = keep,
+		.keeps_leaders = keep != NULL,
+	};
 
-	if (run->target->has_exited)
+	if (has_exited)
 		tree_signal_members(&tree, ANY_GROUP, signal);
-	else
-		signal_target(run, signal);
-}
-
-/* Where the look of the supervisor hangs, the front sends the first signal of
- * the stop itself, and --kill-after runs. */
-static void
-signal_instead(struct front *self)
-{
-	struct run *const run = self->run;
-	const struct options *const options = run->options;
-
-	self->deadline = duration_add(run_time(self), options->kill_after);
-	signal_tree(run, options->signal);
-	signal_tree(run, SIGCONT);
-	run->facts->has_signalled = true; /* last: two signals are no harm */
-	if (!options->quiet)
-		message("%s; the look at its processes hangs: sending %s",
-		        reasons[run->facts->reason].words,
-		        signal_name(options->signal));
+	else if (tree.target != 0)
+		tree_signal_target(&tree, signal);
 }
 
 /* The deadline of the supervisor has passed: its look hangs; or it hangs in a
@@ -323,7 +292,8 @@ signal_instead(struct front *self)
 static void
 end_late_supervisor(struct front *self)
 {
-	const struct run *const run = self->run;
+	struct run *const run = self->run;
+	const struct options *const options = run->options;
 	const bool looks =
 	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
 
@@ -333,30 +303,26 @@ end_late_supervisor(struct front *self)
 	}
 	self->lateness++; /* the next of the enum */
 	self->deadline = run_time(self) + PATIENCE;
-	if (looks)
-		signal_instead(self);
-	if (self->lateness == LATE_KILLED) {
-		if (!run->options->quiet)
-			message("the supervisor (PID %d) does not answer, "
-			        "killing it",
-			        run->supervisor);
-		/* Only take_signal() reaps it: the PID is its own. */
-		(void)kill(run->supervisor, SIGKILL);
+	/* The front sends the first signal itself, and --kill-after runs. */
+	if (looks) {
+		self->deadline =
+		    duration_add(run_time(self), options->kill_after);
+		signal_tree(run, options->signal);
+		signal_tree(run, SIGCONT);
+		/* Last: two signals are no harm. */
+		run->facts->has_signalled = true;
 	}
-}
-
-/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Ends
- * at a dead supervisor or target, whose status others want. */
-static void
-reap_others(const struct run *run)
-{
-	siginfo_t info;
-	pid_t child;
-
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
-	       child != run->supervisor &&
-	       (child != run->target->pid || run->target->has_exited))
-		(void)wait_peek(child, WEXITED, &info);
+	if (looks && !options->quiet)
+		message("%s; the look at its processes hangs: sending %s",
+		        reasons[run->facts->reason].words,
+		        signal_name(options->signal));
+	if (self->lateness != LATE_KILLED)
+		return;
+	if (!options->quiet)
+		message("the supervisor (PID %d) does not answer, killing it",
+		        run->supervisor);
+	/* Only take_signal() reaps it: the PID is its own. */
+	(void)kill(run->supervisor, SIGKILL);
 }
 
 /* Takes a signal, and returns its number, or -1 if none has come. */
@@ -366,14 +332,21 @@ take_signal(struct front *self)
 	struct run *const run = self->run;
 	siginfo_t info;
 	const int signal = signals_take(SIGNALS_ALL, &info);
+	pid_t child;
 
-	if (signal == SIGCHLD) {
-		self->supervisor_is_dead |=
-		    wait_peek(run->supervisor, WEXITED, &info) > 0;
-		reap_others(run);
-	} else if (signal != -1) {
-		pass_on(self, &info);
+	if (signal != SIGCHLD) {
+		if (signal != -1)
+			pass_on(self, &info);
+		return signal;
 	}
+	self->supervisor_is_dead |=
+	    wait_peek(run->supervisor, WEXITED, &info) > 0;
+	/* Reaps orphans, if this is PID 1, and children from before wdrun's
+	 * exec; up to a dead supervisor or target, whose status others want. */
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
+	       child != run->supervisor &&
+	       (child != run->target->pid || run->target->has_exited))
+		(void)wait_peek(child, WEXITED, &info);
 	return signal;
 }
 
@@ -412,10 +385,8 @@ front_watch(struct front *self)
 	/* It may hang in resources_release(), as this process would. */
 	if (self->lateness >= LATE_KILLED && (has_outcome || is_given_up))
 		facts->is_released = true;
-	/* With SIGKILL pending, the supervisor does not reap: so a target that
-	 * lives keeps its PID. Its children come here when it is reaped. */
 	if (is_given_up && !has_outcome) {
-		signal_target(run, SIGKILL);
+		signal_tree(run, SIGKILL);
 		facts->ended = duration_now();
 	}
 	return has_outcome || is_given_up;
@@ -530,16 +501,6 @@ front_tell_end(struct run *run)
 }
 
 _Noreturn void
-front_exit(const struct run *run)
-{
-	const struct outcome outcome = run->facts->outcome;
-
-	if (outcome.kind != OUTCOME_SIGNAL)
-		_exit(outcome.value);
-	signal_die_by(outcome.value);
-}
-
-_Noreturn void
 front_end(struct front *self)
 {
 	struct run *const run = self->run;
@@ -553,5 +514,7 @@ front_end(struct front *self)
 	    outcome->kind == OUTCOME_EXIT && outcome->value == 0)
 		outcome->value = STATUS_FAILED;
 	front_tell_end(run);
-	front_exit(run);
+	if (outcome->kind != OUTCOME_SIGNAL)
+		_exit(outcome->value);
+	signal_die_by(outcome->value);
 }

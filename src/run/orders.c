@@ -45,22 +45,6 @@ count_unless_copy(struct facts *facts, int signal)
 	       atomic_compare_exchange_strong(counted, &before, now_in_ms());
 }
 
-/* The same for a SIGNAL from the supervisor of an outer run. */
-static bool
-count_unless_outer_copy(struct supervisor *self, int signal)
-{
-	struct facts *const facts = self->run->facts;
-	const atomic_uint *const counted = &facts->counted_ms[signal];
-	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
-	/* Each signal that was counted here has one such copy. */
-	const bool is_late =
-	    *counted != *last_of_outer && is_fresh(*counted, OUTER_COPY_TIME);
-	const bool is_counted = !is_late && count_unless_copy(facts, signal);
-
-	*last_of_outer = *counted;
-	return is_counted;
-}
-
 void
 order_give(struct facts *facts, int signal, bool is_for_job)
 {
@@ -73,14 +57,6 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
 	    1U << (signal - 1) % 32;
-}
-
-uint64_t
-order_take(struct facts *facts, bool is_for_job)
-{
-	const uint64_t high = atomic_exchange(&facts->orders[is_for_job][1], 0);
-
-	return high << 32 | atomic_exchange(&facts->orders[is_for_job][0], 0);
 }
 
 bool
@@ -283,9 +259,15 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
 		return false;
 
-	const bool is_new = is_outer ? count_unless_outer_copy(self, signal)
-	                             : count_unless_copy(facts, signal);
+	const atomic_uint *const counted = &facts->counted_ms[signal];
+	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
+	/* Each signal that was counted here has one copy of an outer run. */
+	const bool is_late = is_outer && *counted != *last_of_outer &&
+	                     is_fresh(*counted, OUTER_COPY_TIME);
+	const bool is_new = !is_late && count_unless_copy(facts, signal);
 
+	if (is_outer)
+		*last_of_outer = *counted;
 	/* Between the mark of a signal and the count of the cancel, the front
 	 * reads who has sent it: CANCELS may be 0 yet. An outer run's stop is
 	 * news only if the front has counted a reload, or a SIGUSR1, say. */

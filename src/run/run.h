@@ -102,9 +102,7 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
-	 * front is to stop; 0: it is to go on. */
-	atomic_uint stop;
+	atomic_uint stop;        /* see FRONT_STOP_STEP; 0: front, go on */
 	atomic_uint undone_stop; /* STOP that the SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
@@ -123,7 +121,7 @@ struct facts {
 	long memory;
 	struct output_facts output;
 	/* [1]: signals that the target's job has had, [0]: others; in each, 1
-	 * to 32, and 33 to 64. For order_give() and order_take(). */
+	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;         /* terminating signals for the run */
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
@@ -151,7 +149,7 @@ struct run {
 	const struct options *options;
 	char *words; /* all of argv, as /proc/PID/cmdline shows */
 	size_t words_size;
-	pid_t front;
+	pid_t front;  /* the supervisor's parent, until the front is dead */
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
 	bool shares_group;     /* the target: the caller's; its session too */
@@ -188,7 +186,6 @@ struct supervisor {
 	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
 	unsigned stops;      /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
-	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
 	uint64_t relayed;              /* OUTPUT's, at the last sample */
@@ -263,9 +260,8 @@ struct outcome run_outcome(const struct run *run);
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
 /* Adds SIGNAL to the orders; IS_FOR_JOB: the whole job has had it, as at
- * Ctrl-C. The caller wakes the supervisor. The other takes all such signals. */
+ * Ctrl-C. The caller wakes the supervisor. */
 void order_give(struct facts *facts, int signal, bool is_for_job);
-uint64_t order_take(struct facts *facts, bool is_for_job);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
@@ -308,13 +304,7 @@ void front_tell_end(struct run *run);
  * drains the output of the dead, tells, and exits as the outcome says. */
 _Noreturn void front_end(struct front *self);
 
-/* Its last step: ends this process as the outcome says. */
-_Noreturn void front_exit(const struct run *run);
-
 /* --- supervisor.c --------------------------------------------------------- */
-
-/* Whether this process is the child of a front that lives. */
-bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
 void supervisor_tell_phase(struct supervisor *self, enum phase phase);
@@ -339,9 +329,9 @@ void supervisor_mark_kept(struct supervisor *self);
  * whether it shares the caller's job, and then notes its terminal's modes. */
 void target_prepare(struct run *run);
 
-/* Forks the target, which executes COMMAND. Returns 0, or -1 with errno. A
- * later failure shows in its status (125 to 127) and in facts.exec_error. */
-int target_start(struct run *run);
+/* In the child of vfork(2): makes it the target, which executes COMMAND. A
+ * failure shows in its status (125 to 127) and in facts.exec_error. */
+_Noreturn void target_become(struct run *run);
 
 /* Prints why COMMAND was not executed, also in the words of timeout(1). */
 void target_tell_failure(const struct run *run);

@@ -15,7 +15,7 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
+#define ORPHANS_DELAY    (10 * MILLISECOND)
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 #define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
@@ -64,25 +64,27 @@ supervisor_start(struct supervisor *self)
 	    output_set_controlling(&run->output) == -1)
 		return -1;
 	order_take_early(run);
-	if (target_start(run) == -1)
+
+	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
+	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
+	const pid_t target = vfork();
+
+	if (target == -1)
 		return -1;
-	self->tree.target = self->tree.group = run->target->pid;
+	if (target == 0)
+		target_become(run);
+	/* NOLINTEND(*ork) */
+	self->tree.target = self->tree.group = target;
 	if (run->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	look_note_streams(&run->facts->look, run->output.fds);
 	return 0;
 }
 
-bool
-supervisor_has_front(const struct run *run)
-{
-	return getppid() == run->front;
-}
-
 static void
 signal_front(const struct run *run, int signal)
 {
-	if (supervisor_has_front(run)) /* else the PID may be another's */
+	if (getppid() == run->front) /* else the PID may be another's */
 		(void)kill(run->front, signal);
 }
 
@@ -111,7 +113,7 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	else if (self->paused_at == NEVER)
 		self->paused_at = now;
 
-	const bool is_stop = stop != 0 && supervisor_has_front(run) &&
+	const bool is_stop = stop != 0 && getppid() == run->front &&
 	                     (has_terminal || self->stop_order != 0);
 
 	if (is_stop == (facts->stop != 0) && !(is_stop && is_new))
@@ -136,7 +138,7 @@ supervisor_tell_phase(struct supervisor *self, enum phase phase)
 	struct run *const run = self->run;
 
 	run->facts->phase = phase;
-	if (phase == PHASE_STOP && supervisor_has_front(run))
+	if (phase == PHASE_STOP && getppid() == run->front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	if (phase == PHASE_END) {
 		self->target_stop = self->stop_order = 0;
@@ -240,20 +242,6 @@ take_cancel(struct supervisor *self, int signal)
 	}
 }
 
-/* To the target alone, as to a server; or to its group, as from a shell. */
-static void
-pass_hangup_on(struct supervisor *self, int signal)
-{
-	struct run *const run = self->run;
-
-	self->reloaded_at = duration_now();
-	tell_signal(run, signal);
-	if (run->options->passes_on || run->facts->hup_is_for_group)
-		tree_signal_target(&self->tree, signal);
-	else if (self->tree.target > 1)
-		(void)kill(self->tree.target, signal);
-}
-
 static void
 obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 {
@@ -261,50 +249,61 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options->alarm_is_timeout)
+	if (signal == SIGALRM && run->options->alarm_is_timeout) {
 		self->due[CLOCK_TIMEOUT] = now;
-	else if ((bit & SIGNALS_OF_STOP) != 0)
+	} else if ((bit & SIGNALS_OF_STOP) != 0) {
 		obey_stop(self, signal, is_for_job, now);
-	else if (signal == SIGCONT)
+	} else if (signal == SIGCONT) {
 		obey_continue(self, now);
-	else if (order_is_reload(run, signal))
-		pass_hangup_on(self, signal);
-	else if ((bit & SIGNALS_TERMINATING) != 0)
+	} else if (order_is_reload(run, signal)) {
+		/* To the target alone, as to a server; or to its group, as from
+		 * a shell. */
+		self->reloaded_at = now;
+		tell_signal(run, signal);
+		if (run->options->passes_on || run->facts->hup_is_for_group)
+			tree_signal_target(&self->tree, signal);
+		else if (self->tree.target > 1)
+			(void)kill(self->tree.target, signal);
+	} else if ((bit & SIGNALS_TERMINATING) != 0) {
 		take_cancel(self, signal);
-	else
+	} else {
 		tree_signal_target(&self->tree, signal);
-}
-
-/* The command has been silent for --idle-timeout. In a pause we drop that: the
- * front tells it again after as much time. */
-static void
-judge_silence(struct supervisor *self, int64_t now)
-{
-	struct run *const run = self->run;
-	const int64_t tenth = run->options->idle_timeout / 10;
-	int64_t *const end = &self->due[CLOCK_IDLE];
-
-	if (self->state != STATE_RUNNING || self->paused_at != NEVER)
-		return;
-	if (!run->options->idle_unless_busy) {
-		*end = now;
-	} else if (*end == NEVER) {
-		self->activity.since = 0;
-		self->relayed = run->facts->output.relayed;
-		self->due[CLOCK_SAMPLE] = now;
-		*end = duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
 }
 
-/* Begins the grace after a text of --until; output puts off its end. */
+static void
+take_orders(struct supervisor *self, int64_t now)
+{
+	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
+		atomic_uint *const halves =
+		    self->run->facts->orders[is_for_job];
+		const uint64_t high = atomic_exchange(&halves[1], 0);
+		uint64_t orders = high << 32 | atomic_exchange(&halves[0], 0);
+
+		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
+			if ((orders & 1) != 0)
+				obey(self, signal, is_for_job, now);
+		}
+	}
+}
+
+/* Begins the grace after a text of --until; output puts off its end. Judges a
+ * silence of --idle-timeout: but in a pause we drop that, as the front tells it
+ * again after as much time. */
 static void
 follow_output(struct supervisor *self, int64_t now)
 {
-	const int64_t grace = self->run->options->until_grace;
-	const int64_t end = duration_add(self->heard, grace);
+	const struct options *const options = self->run->options;
+	struct output_facts *const output = &self->run->facts->output;
+	const int64_t grace = options->until_grace;
+	const int64_t tenth = options->idle_timeout / 10;
 	int64_t *const due = self->due;
 
-	if (due[CLOCK_UNTIL] == NEVER) {
+	self->heard = output_last_heard(output);
+
+	const int64_t end = duration_add(self->heard, grace);
+
+	if (output->found != 0 && due[CLOCK_UNTIL] == NEVER) {
 		due[CLOCK_UNTIL] = duration_add(now, grace);
 		due[CLOCK_UNTIL_MAX] =
 		    grace > NEVER / UNTIL_GRACES
@@ -313,26 +312,18 @@ follow_output(struct supervisor *self, int64_t now)
 	} else if (due[CLOCK_UNTIL] <= now && due[CLOCK_UNTIL] < end) {
 		due[CLOCK_UNTIL] = end;
 	}
-}
-
-static void
-take_orders(struct supervisor *self, int64_t now)
-{
-	struct facts *const facts = self->run->facts;
-
-	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
-		uint64_t orders = order_take(facts, is_for_job);
-
-		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
-			if ((orders & 1) != 0)
-				obey(self, signal, is_for_job, now);
-		}
+	if (!atomic_exchange(&output->is_silent, false) ||
+	    self->state != STATE_RUNNING || self->paused_at != NEVER)
+		return;
+	if (!options->idle_unless_busy) {
+		due[CLOCK_IDLE] = now;
+	} else if (due[CLOCK_IDLE] == NEVER) {
+		self->activity.since = 0;
+		self->relayed = output->relayed;
+		due[CLOCK_SAMPLE] = now;
+		due[CLOCK_IDLE] =
+		    duration_add(now, tenth > SECOND ? tenth : SECOND);
 	}
-	self->heard = output_last_heard(&facts->output);
-	if (facts->output.found != 0)
-		follow_output(self, now);
-	if (atomic_exchange(&facts->output.is_silent, false))
-		judge_silence(self, now);
 }
 
 void
@@ -412,7 +403,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 
 /* A process that was forked while the first signal was sent may have missed it.
  * When its parent dies, it comes to this process, mostly without a SIGCHLD. So
- * in a stop we look soon after each wake-up, and at intervals that grow. */
+ * in a stop we look at intervals that grow. */
 static void
 look_for_orphans(struct supervisor *self, int64_t now)
 {
@@ -420,19 +411,15 @@ look_for_orphans(struct supervisor *self, int64_t now)
 	const int64_t age = now - self->tree.signalled_at;
 
 	/* Not when SIGKILL is due: to list 2,000 busy children takes long. */
-	if (now >= *due && now < self->due[CLOCK_KILL]) {
-		(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
+	if (now < *due || now >= self->due[CLOCK_KILL])
+		return;
+	(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
 
-		const int64_t end = duration_now();
+	const int64_t end = duration_now();
 
-		/* Looks take half of the time at most. */
-		self->next_look = end + (end - now) + ORPHANS_DELAY;
-		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
-	} else if (*due > now + ORPHANS_DELAY) {
-		*due = now + ORPHANS_DELAY;
-	}
-	if (*due < self->next_look)
-		*due = self->next_look;
+	/* Looks take half of the time at most. */
+	*due = end + (end - now) + ORPHANS_DELAY +
+	       (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
 }
 
 /* Puts CLOCK_IDLE off if survivors, or a silent command, make progress. */
@@ -471,27 +458,6 @@ look_for_progress(struct supervisor *self, int64_t now)
 		*sample = *end;
 }
 
-/* Looks what has happened until NOW, and serves the clocks without a reason. */
-static void
-reap_and_look(struct supervisor *self, int64_t now)
-{
-	struct run *const run = self->run;
-
-	supervisor_reap(self, now);
-	follow_target(self, now);
-	if (self->state == STATE_STOPPING)
-		look_for_orphans(self, now);
-	/* Orphans come here: so "no child" proves that the tree is empty. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = tree_is_empty(&self->tree);
-	if (run->facts->tree_is_empty)
-		return;
-	look_for_progress(self, now);
-	if (now >= self->due[CLOCK_NICE])
-		pass_nice_on(self);
-	tell_heartbeat(self, now);
-}
-
 int64_t
 supervisor_run_once(struct supervisor *self, int64_t until)
 {
@@ -511,13 +477,26 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 
 	const int64_t now = duration_now();
 
-	self->front_is_dead = !supervisor_has_front(run);
+	self->front_is_dead = getppid() != run->front;
 	/* Before the deaths: a SIGHUP that came before them is a reload. */
 	take_orders(self, now);
+	follow_output(self, now);
 	if (fds[PARENT].revents != 0)
 		run->parent_fd = -1;
 	if (fds[READER].revents != 0) /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
-	reap_and_look(self, now);
+	supervisor_reap(self, now);
+	follow_target(self, now);
+	if (self->state == STATE_STOPPING)
+		look_for_orphans(self, now);
+	/* Orphans come here: so "no child" proves that the tree is empty. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = tree_is_empty(&self->tree);
+	if (!run->facts->tree_is_empty) {
+		look_for_progress(self, now);
+		if (now >= self->due[CLOCK_NICE])
+			pass_nice_on(self);
+		tell_heartbeat(self, now);
+	}
 	return now;
 }

@@ -138,8 +138,8 @@ drop_early_stop(int signal)
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
-static _Noreturn void
-become_target(struct run *run)
+_Noreturn void
+target_become(struct run *run)
 {
 	/* Here: the supervisor, which sleeps until the exec, may be killed. */
 	run->target->pid = getpid();
@@ -190,21 +190,6 @@ become_target(struct run *run)
 	environment[count + 1] = NULL;
 	execute(run->options->command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
-}
-
-int
-target_start(struct run *run)
-{
-	/* Not fork(2): to copy page tables and pages costs a tenth of a
-	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
-	const pid_t target = vfork();
-
-	if (target == -1)
-		return -1;
-	if (target == 0)
-		become_target(run);
-	/* NOLINTEND(*ork) */
-	return 0;
 }
 
 void

@@ -127,7 +127,7 @@ proctype supervisor() {
 	bool stopping, is_reaped, now_tstp, now_cont, now_term;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
-	:: !supervisor_is_dead && tree_news ->            /* reap_and_look: reap, follow_target */
+	:: !supervisor_is_dead && tree_news ->            /* supervisor_run_once(): reap, follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
@@ -136,7 +136,7 @@ proctype supervisor() {
 	   fi
 	:: !supervisor_is_dead && woken ->                /* supervisor_run_once, take_orders */
 	   woken = false;
-	   front_is_lost = front_is_dead;                 /* supervisor_has_front */
+	   front_is_lost = front_is_dead;                 /* supervisor_run_once() */
 	   atomic { now_tstp = o_tstp; now_cont = o_cont; now_term = o_term; o_tstp = false; o_cont = false; o_term = false };
 	   if                                             /* enter(STOPPING), and --kill-after */
 	   :: now_term && !supervisor_is_dead -> stopping = true; has_stop = true; chld = true; kill_tree()
