@@ -186,6 +186,7 @@ struct supervisor {
 	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
 	unsigned stops;      /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
+	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
 	uint64_t relayed;              /* OUTPUT's, at the last sample */

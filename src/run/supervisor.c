@@ -15,7 +15,7 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define ORPHANS_DELAY    (10 * MILLISECOND)
+#define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 #define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
@@ -403,7 +403,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 
 /* A process that was forked while the first signal was sent may have missed it.
  * When its parent dies, it comes to this process, mostly without a SIGCHLD. So
- * in a stop we look at intervals that grow. */
+ * in a stop we look soon after each wake-up, and at intervals that grow. */
 static void
 look_for_orphans(struct supervisor *self, int64_t now)
 {
@@ -411,15 +411,19 @@ look_for_orphans(struct supervisor *self, int64_t now)
 	const int64_t age = now - self->tree.signalled_at;
 
 	/* Not when SIGKILL is due: to list 2,000 busy children takes long. */
-	if (now < *due || now >= self->due[CLOCK_KILL])
-		return;
-	(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
+	if (now >= *due && now < self->due[CLOCK_KILL]) {
+		(void)tree_signal_again(&self->tree, self->due[CLOCK_KILL]);
 
-	const int64_t end = duration_now();
+		const int64_t end = duration_now();
 
-	/* Looks take half of the time at most. */
-	*due = end + (end - now) + ORPHANS_DELAY +
-	       (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
+		/* Looks take half of the time at most. */
+		self->next_look = end + (end - now) + ORPHANS_DELAY;
+		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
+	} else if (*due > now + ORPHANS_DELAY) {
+		*due = now + ORPHANS_DELAY;
+	}
+	if (*due < self->next_look)
+		*due = self->next_look;
 }
 
 /* Puts CLOCK_IDLE off if survivors, or a silent command, make progress. */
