@@ -58,27 +58,28 @@ open_place(struct report *report)
 	(void)fstatat(directory_fd, report->file, &file,
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 
-	const bool is_fifo = S_ISFIFO(file.st_mode);
-
+	if (S_ISFIFO(file.st_mode)) {
+		if (pidfile_check(directory_fd, &file) == REFUSAL_ANOTHERS)
+			return REFUSAL_ANOTHERS;
+		/* For reading, too: then it opens without a reader, and what is
+		 * written waits for one as long as this process has it open. */
+		report->stream_fd =
+		    openat(directory_fd, report->file,
+		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
+	}
 	/* rename(2) would also replace a device or a symbolic link. */
-	if (file.st_mode != 0 && !S_ISREG(file.st_mode) && !is_fifo)
+	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
 		return REFUSAL_NO_FILE;
-	/* In a directory like /tmp, only root or its owner replaces another
-	 * user's file (sticky_bit in inode(7)), and such a FIFO is a trap. */
-	if (file.st_uid != geteuid() && fstat(directory_fd, &above) == 0 &&
-	    (above.st_mode & S_ISVTX) != 0 &&
-	    (is_fifo || (geteuid() != 0 && above.st_uid != geteuid())))
+	/* In a directory like /tmp, rename(2) replaces another user's file only
+	 * for root, or the directory's owner: sticky_bit in inode(7). */
+	if (file.st_uid != geteuid() && geteuid() != 0 &&
+	    fstat(directory_fd, &above) == 0 &&
+	    (above.st_mode & S_ISVTX) != 0 && above.st_uid != geteuid())
 		return REFUSAL_ANOTHERS;
-	if (!is_fifo)
-		return faccessat(directory_fd, ".", W_OK | X_OK, 0) == -1
-		           ? REFUSAL_ERRNO
-		           : REFUSAL_NONE;
-	/* For reading, too: then it opens without a reader, and what is written
-	 * waits for one as long as this process has it open. */
-	report->stream_fd =
-	    openat(directory_fd, report->file,
-	           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
+	return faccessat(directory_fd, ".", W_OK | X_OK, 0) == -1
+	           ? REFUSAL_ERRNO
+	           : REFUSAL_NONE;
 }
 
 int
