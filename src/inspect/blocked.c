@@ -77,8 +77,7 @@ say_fifo(struct scene *scene)
 }
 
 /* Says "child 4711", or "its children 4711, 4712": WHICH, or all if that is not
- * above 0; or WORDS: of a tracer, or where they are in another PID namespace.
- */
+ * above 0; or WORDS, if they are a tracer's, or of another PID namespace. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
