@@ -27,6 +27,14 @@ refuse(const char *what)
 	return -1;
 }
 
+/* Whether the caller has FD open. What wdrun has opened itself on 0 to 2 is
+ * close-on-exec; what came by execve(2) is not. */
+static bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) == 0;
+}
+
 static bool
 is_same_file(int left, int right)
 {
@@ -137,19 +145,14 @@ static int
 open_streams(struct output *output)
 {
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* What the caller has closed stays closed: wdrun has opened
-		 * /dev/null there, but close-on-exec. */
-		if (!output->options->pty && fcntl(fd, F_GETFD) != 0)
+		/* What was closed stays closed. */
+		if (!output->options->pty && !is_open(fd))
 			continue;
 		if (output->count == 1 &&
 		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
 			output->fds[fd] = output->fds[STDOUT_FILENO];
 		else if (open_stream(output, fd) == -1)
 			return -1;
-	}
-	if (output->count == 0) {
-		message("standard output and standard error are closed");
-		return -1;
 	}
 	output_copy_size(output);
 	/* A stdin that is no keyboard stays the caller's. */
@@ -194,6 +197,11 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
+	if (!options->pty && !is_open(STDOUT_FILENO) &&
+	    !is_open(STDERR_FILENO)) {
+		message("standard output and standard error are closed");
+		return -1;
+	}
 	/* A pager or an editor needs one, although we read its output. */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
