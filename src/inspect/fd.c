@@ -341,7 +341,7 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
 		say(scene, OUTPUT_READER);
-	else if (count == 0 && !scene->has_missed)
+	else if (count == 0 && !scene->has_missed && !scene->is_apart)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
@@ -388,10 +388,13 @@ enum source
 fd_say(struct scene *scene, int fd)
 {
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
+	const struct descriptor process =
+	    read_descriptor(scene->sight->pid, fd);
 	const char *const link = end.link;
 	struct kernel_statx file = { .mode = 0 };
 	enum source source = SOURCE_OTHERS;
 
+	scene->is_apart = strcmp(link, process.link) != 0;
 	say(scene, "fd %d", fd);
 	if (link[0] == '\0')
 		return SOURCE_OTHERS;

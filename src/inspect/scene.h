@@ -81,6 +81,7 @@ struct scene {
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
 	size_t threads;
+	bool is_apart;      /* it has descriptors of its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
 	bool polls;           /* the thread polls a descriptor */
