@@ -392,8 +392,8 @@ explain() {
 	wait_until first_child "$process"
 	wait_until is_idle "$child"
 	what='FIFO that nobody opens for writing'
-	[ "$(<"/proc/$child/wchan")" != 0 ] || what='file' # x86 before Linux 5.16
 	gives 0 explain "$process"
+	[ "$(<"/proc/$child/wchan")" != 0 ] || what='file' # x86 before Linux 5.16
 	[[ ${lines[0]} =~ ^\ \ "$process sh -c 'cat requests; :' [S "[0-9]+s"]: waiting for child $child"$ ]]
 	[[ ${lines[1]} =~ ^\ {4}"$child cat requests [S "[0-9]+s"]: opening a $what: 'requests'"$ ]]
 	[ "${#lines[@]}" -eq 2 ]
