@@ -302,20 +302,33 @@ find_row(int found)
 	return NULL;
 }
 
-/* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
+static bool
+is_of_timeout(const struct row *row)
+{
+	return row->letter != 0 && strchr("fkpsvhV", row->letter) != NULL;
+}
+
+/* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. As
+ * timeout(1), names no option that timeout(1) has not. */
 static int
-refuse_word(int found, const char *word)
+refuse_word(const struct options *options, int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
 	const size_t length = strcspn(word, "=") - 2; /* of a long name */
-	const char *wrong = "not an option";
+	struct strbuf several = { .grows = true };
 
 	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
-		if (strncmp(rows[i].name, word + 2, length) == 0)
-			wrong = "short for several options";
+		if (strncmp(rows[i].name, word + 2, length) == 0 &&
+		    (is_of_timeout(&rows[i]) || !options->is_timeout))
+			strbuf_addf(&several, "%s --%s",
+			            several.length == 0 ? "" : ",",
+			            rows[i].name);
 	}
-	if (row == NULL)
-		message("'%s' is %s (see --help)", word, wrong);
+	if (several.length > 0)
+		message("'%s' is short for several options:%s", word,
+		        several.text);
+	else if (row == NULL)
+		message("'%s' is not an option (see --help)", word);
 	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
@@ -414,10 +427,8 @@ make_tables(char *letters, struct option *names)
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
-		const bool is_timeouts =
-		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
-		*(is_timeouts ? --last : names++) =
+		*(is_of_timeout(&rows[i]) ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
 			             LONG_OPTION(i) };
 		if (letter == 0)
@@ -502,7 +513,7 @@ options_read(struct options *options, int argc, char *argv[])
 
 		const struct row *const row = find_row(found);
 
-		status = row == NULL ? refuse_word(found, argv[at])
+		status = row == NULL ? refuse_word(options, found, argv[at])
 		                     : apply(options, row);
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
