@@ -263,8 +263,8 @@ fill_polled(const struct output *output, struct pollfd polled[])
 	}
 }
 
-/* When the command has been silent for too long; NEVER after the text of
- * --until, when silence is what is expected. */
+/* When the command has been silent for too long; NEVER while a reader blocks
+ * us, or after the text of --until, when silence is what is expected. */
 static int64_t
 end_of_patience(const struct output *output)
 {
@@ -273,6 +273,10 @@ end_of_patience(const struct output *output)
 
 	if (facts->is_started && facts->started > since)
 		since = facts->started;
+	for (size_t i = 0; i < output->count; i++) {
+		if (is_pending(&output->streams[i]))
+			return NEVER;
+	}
 	return duration_add(since, output->options->idle_timeout);
 }
 
