@@ -136,7 +136,7 @@ main(int argc, char *argv[])
 	run.supervisor = fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.supervisor = 0; /* kill(2) takes -1 for everybody */
+		run.supervisor = 0; /* it is compared with a lock's PID */
 		front_end(&front);  /* does not return */
 	}
 	if (run.supervisor == 0)
@@ -161,8 +161,8 @@ lead_background(void)
 	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
 		return;
 	(void)setpgid(0, 0);
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGQUIT, SIG_DFL);
+	signal_reset(SIGINT);
+	signal_reset(SIGQUIT);
 }
 
 /* Returns a pidfd of the caller PARENT, or -1 if that has just died.

@@ -27,7 +27,7 @@ die=(env --default-signal sh -c 'kill -"$0" "$$"')
 	for number in 1 9 11 64; do
 		ends_as "signal $number" "${die[@]}" "$number"
 	done
-	for number in 2 15; do
+	for number in 2 15 34; do
 		launched=(env --ignore-signal="$number")
 		ends_as "signal $number" "${die[@]}" "$number"
 	done

@@ -16,7 +16,7 @@
  * for what is too long, 1 for what is between 0 and 1. Returns 0 or -1. */
 int duration_parse(const char *text, int64_t *ns);
 
-/* Formats NS, at least 0, into TEXT: "250ms", "1.5s"; from a minute on
+/* Formats NS, at least 0, into TEXT: "1ns", "250ms", "1.5s"; from a minute on
  * in two units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 

@@ -69,12 +69,14 @@ enum {
 	SYS_lstat64,
 	SYS_fstat64,
 	SYS_fstatat64 = SYS_fstat64,
-	SYS_fcntl64 = -4,
 #else
 	SYS_newfstatat = -8,
 #endif
 #ifndef SYS_accept /* i386, s390x */
 	SYS_accept = -5,
+#endif
+#ifndef SYS_fcntl64 /* where a long has 64 bits */
+	SYS_fcntl64 = -4,
 #endif
 #ifndef SYS_clock_nanosleep
 	SYS_clock_nanosleep = -3,

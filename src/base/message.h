@@ -5,7 +5,8 @@
 
 struct strbuf;
 
-/* What the watchers know of stderr. The caller writes the first two. */
+/* What the watchers know of stderr. The pump sets the first, a stop the second.
+ */
 struct message_facts {
 	/* What the front has carried to stderr ends in mid-line: then the next
 	 * message begins with a newline. */

@@ -193,7 +193,7 @@ print(bool is_timeout, bool is_help)
 	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
-	return message_print(&text); /* wdrun ends: no need to free(3) it */
+	return message_print(&text);
 }
 
 static bool
@@ -265,8 +265,9 @@ store(struct options *options, const struct row *row, const char *text)
 	case KIND_STATUS:
 		status = strtol(text, &end, 10);
 		*number = (int)status;
-		return end != text && *end == '\0' && status >= 0 &&
-		       status <= UINT8_MAX;
+		/* strtol(3) takes blanks and signs, too. */
+		return end != text && status <= UINT8_MAX &&
+		       text[strspn(text, "0123456789")] == '\0';
 	case KIND_SURVIVORS:
 		return store_survivors(field, text);
 	case KIND_KEEP:
@@ -451,7 +452,7 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	}
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
 	 * signal's, which would else be ignored below nohup(1). */
-	(void)signal(options->signal, SIG_DFL);
+	signal_reset(options->signal);
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;

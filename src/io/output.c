@@ -202,7 +202,8 @@ output_setup(struct output *output, const struct options *options)
 		message("standard output and standard error are closed");
 		return -1;
 	}
-	/* A pager or an editor needs one, although we read its output. */
+	/* A pager or an editor needs a terminal, although we read its output.
+	 */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
 	                     terminal_is_controlling(STDIN_FILENO) &&

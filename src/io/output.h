@@ -36,7 +36,7 @@ struct stream {
 enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 
 /* What the front has carried, in memory that both watchers share. The front
- * writes all of it but when the target was started. */
+ * writes most of it. */
 struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started; /* the target: the supervisor writes this first */
@@ -44,7 +44,7 @@ struct output_facts {
 	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	atomic_uint found;    /* the texts of --until that have come */
-	atomic_int went_on;   /* output came after the line with one */
+	atomic_int went_on;   /* output came after the line of such a text */
 	int64_t found_at;     /* the first, written before FOUND */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that no reader took in time */
@@ -97,9 +97,10 @@ int *output_list_fds(const struct output *output, bool is_front, int *fds);
  * has written a text of --until: the facts have news for the supervisor. */
 bool output_pump(struct output *output, int signal_fd, int64_t until);
 
-/* Notes that the command is not silent now. In the supervisor: returns when
- * that was last noted. */
+/* Notes that the command is not silent now. */
 void output_note_heard(struct output *output);
+
+/* In the supervisor: when the command was last noted as not silent. */
 int64_t output_last_heard(const struct output_facts *facts);
 
 /* Whether all is delivered that dead processes have written; with AT_END, also

@@ -329,7 +329,9 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
 		wake = BACKGROUND_INTERVAL;
 
-	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
+	/* Not more than are used: RLIMIT_NOFILE bounds the number. */
+	const int ready =
+	    fds_poll(polled, output->count == 0 ? AT_IN : AT_COUNT, wake, NULL);
 
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {

@@ -231,6 +231,7 @@ terminal_read_keys(struct terminal *terminal, int master)
 	static char text[512];
 	const size_t size = sizeof(text) - 1;
 	ssize_t length = read(terminal->fd, text, size);
+	const bool is_anothers = length == -1 && errno == EIO; /* job's */
 	struct termios now;
 
 	/* The kernel has kept a Ctrl-D that was typed before the terminal was
@@ -262,6 +263,6 @@ terminal_read_keys(struct terminal *terminal, int master)
 				(void)kill(0, SIGQUIT);
 		}
 	}
-	if (length == -1 && errno == EIO) /* another job has it */
+	if (is_anothers)
 		terminal->in_foreground = has_foreground(terminal->fd);
 }

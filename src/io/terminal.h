@@ -39,9 +39,10 @@ bool terminal_is_controlling(int fd);
  * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_open_shared(struct terminal *terminal);
 
-/* Whether a full-screen program, without line editing, has the terminal FD.
- * Puts the screen back after such a program. */
+/* Whether a full-screen program, without line editing, has the terminal FD. */
 bool terminal_has_screen(int fd);
+
+/* Puts the screen back after such a program. */
 void terminal_reset_screen(const struct terminal *terminal);
 
 /* Whether a terminal that is shared has other modes than at the start. */

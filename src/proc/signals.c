@@ -134,13 +134,24 @@ signal_deliver(int signal)
 	signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
 }
 
+void
+signal_reset(int signal)
+{
+	/* The kernel's struct sigaction, which no header declares: SIG_DFL is
+	 * all zero. musl's sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
+	static const uint64_t by_default[8] = { 0 };
+
+	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
+	              KERNEL_SIGNALS_SIZE);
+}
+
 _Noreturn void
 signal_die_by(int number)
 {
 	/* The command has dumped its core. RLIMIT_CORE 0 would not stop another
 	 * dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	(void)signal(number, SIG_DFL);
+	signal_reset(number);
 	(void)kill(getpid(), number);
 	signal_deliver(number);
 	_exit(STATUS_SIGNAL_BASE + number);

@@ -50,6 +50,9 @@ const char *signal_name(int signal);
  * where the kernel ignores a terminal's stop: setpgid(2). */
 void signal_deliver(int signal);
 
+/* Gives SIGNAL its default action. */
+void signal_reset(int signal);
+
 /* Ends this process by the signal NUMBER, without a core dump; as PID 1, to
  * which the kernel drops it, by exit status 128 + NUMBER: pid_namespaces(7). */
 _Noreturn void signal_die_by(int number);

@@ -110,8 +110,9 @@ first_due(const struct supervisor *self, int64_t now)
 	const struct output_facts *const output = &run->facts->output;
 	const int64_t tenth = run->options->until_grace / UNTIL_GRACES;
 	const int64_t silence = tenth < SECOND ? tenth : SECOND;
-	/* Its output has ended since the text of --until. Output that goes on
-	 * may be of an agent that has only echoed its prompt, with the text. */
+	/* The command's output has ended since the text of --until. Output that
+	 * goes on may be of an agent that has only echoed its prompt, with the
+	 * text. */
 	const bool is_complete =
 	    output->found != 0 &&
 	    (!output->went_on || now - self->heard >= silence);

@@ -56,18 +56,19 @@ int *
 front_list_locked_fds(int *fds)
 {
 	struct pollfd polled[DESCRIPTORS_MAX];
+	const long limit = sysconf(_SC_OPEN_MAX); /* poll(2) takes no more */
+	const int end = limit < DESCRIPTORS_MAX ? (int)limit : DESCRIPTORS_MAX;
 	struct stat locked;
 	struct stat other;
 	size_t count = 0;
 
-	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+	for (int fd = 0; fd < end; fd++)
 		polled[fd] = (struct pollfd){ .fd = fd };
-	/* poll(2) tells which are closed, unless RLIMIT_NOFILE is lower: to ask
-	 * for each takes longer. A list in /proc took a fifth of a start.
-	 * F_OFD_GETLK would tell of locks, but asks the server of a network
-	 * file system, which may hang. */
-	(void)poll(polled, DESCRIPTORS_MAX, 0);
-	for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS_MAX; fd++) {
+	/* poll(2) tells which are open; a list in /proc took a fifth of a
+	 * start. F_OFD_GETLK would tell of locks, but asks the server of a
+	 * network file system, which may hang. */
+	(void)poll(polled, (nfds_t)end, 0);
+	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
 		char text[1024];
 
@@ -80,9 +81,8 @@ front_list_locked_fds(int *fds)
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
-		for (int i = 0; i < DESCRIPTORS_MAX; i++) {
-			if (count < LOCKED_FDS &&
-			    (polled[i].revents & POLLNVAL) == 0 &&
+		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
+			if ((polled[i].revents & POLLNVAL) == 0 &&
 			    fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
@@ -386,7 +386,8 @@ front_watch(struct front *self)
 	if (self->lateness >= LATE_KILLED && (has_outcome || is_given_up))
 		facts->is_released = true;
 	if (is_given_up && !has_outcome) {
-		signal_tree(run, SIGKILL);
+		if (!nobody_is_left(run)) /* survivors may be let go */
+			signal_tree(run, SIGKILL);
 		facts->ended = duration_now();
 	}
 	return has_outcome || is_given_up;

@@ -102,7 +102,9 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	atomic_uint stop;        /* see FRONT_STOP_STEP; 0: front, go on */
+	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
+	 * front is to stop; 0: it is to go on. */
+	atomic_uint stop;
 	atomic_uint undone_stop; /* STOP that the SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
