@@ -25,8 +25,7 @@ both_are_removed() {
 	has_message --cleanup dir.lock
 }
 
-# cleans_up COMMAND [ARG]...: a run with --cleanup=lock ends by itself, and the
-# lock is gone.
+# cleans_up COMMAND [ARG]...: a run with --cleanup=lock ends, and the lock is gone.
 cleans_up() {
 	ends 0 --cleanup=lock "$@"
 	[ ! -e lock ]

@@ -92,8 +92,7 @@ signals='ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF PWR QUIT RTMA
 RTMIN SEGV STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH
 XCPU XFSZ'
 
-# options SUFFIX: prints the long options of --help, with SUFFIX for the = of those
-# that have a value.
+# options SUFFIX: prints the long options of --help, with SUFFIX for each "=".
 options() {
 	"$WDRUN" --help |
 		sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/; T; s/=\$/$1/p; t; p" |

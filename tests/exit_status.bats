@@ -5,8 +5,7 @@
 
 load helper
 
-# ends_as RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
-# nothing is told.
+# ends_as RESULT COMMAND...: waitpid has RESULT for COMMAND, and nothing is told.
 ends_as() {
 	wait_status "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 #
-# make install, uninstall and dist, in a copy of this tree around the wdrun that is
-# tested.
+# make install, uninstall and dist, in a copy of this tree with the wdrun under test.
 # bats file_tags=words
 
 load helper

@@ -76,8 +76,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": WHICH, or all if that is not
- * above 0; or WORDS, if they are a tracer's, or of another PID namespace. */
+/* Says "child 4711", or "its children 4711, 4712": WHICH; all if that is -1; of
+ * another group, as for wait4(2), only an only child is known. Else says WORDS:
+ * also if they are a tracer's, or of another PID namespace. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -91,7 +92,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 		    (which <= 0 || child->pid == which))
 			children[count++] = child->pid;
 	}
-	if (which <= 0 && scene->is_partial)
+	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
 		count = 0;
 	say(scene, "%s",
 	    count == 0   ? words
@@ -111,7 +112,7 @@ say_child(struct scene *scene)
 	if (is_waitid && args[0] == KERNEL_P_PIDFD)
 		which = fd_pid(scene, which);
 	else if (is_waitid && args[0] != P_PID)
-		which = 0;
+		which = args[0] == P_ALL ? -1 : 0;
 	say_children(scene, which, "a child");
 }
 
@@ -128,7 +129,7 @@ say_futex(struct scene *scene)
 	} else if (is_alone && thread->handles_sigchld) {
 		/* fish(1) lets a handler release it. */
 		say(scene, " (futex), or for ");
-		say_children(scene, 0, "a signal");
+		say_children(scene, -1, "a signal");
 	} else if (is_alone) {
 		say(scene, " that no other thread can release (futex)");
 	} else {
@@ -161,7 +162,7 @@ say_signals(struct scene *scene)
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
 	    number != CALL_SIGTIMEDWAIT64)
-		say_children(scene, 0, words);
+		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
 }
@@ -200,13 +201,10 @@ say_polled(struct scene *scene, int fd, int events)
 	}
 }
 
-/* Says what else is waited for. LIMIT is the address of a timespec (NULL:
- * none); or milliseconds (-1: none), which are not 0 in a call that blocks. */
+/* Says what else a thread that polls waits for, which may be a time. */
 static void
-say_rest(struct scene *scene, uint64_t limit)
+say_rest(struct scene *scene, bool has_limit)
 {
-	const bool has_limit = limit != 0 && (int)limit != -1;
-
 	if (scene->named_count > 0) {
 		say(scene, scene->has_more ? " and other descriptors" : "");
 	} else if (scene->has_more) {
@@ -233,8 +231,12 @@ say_poll(struct scene *scene)
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
-	scene->has_more |= got < thread->args[1];
-	say_rest(scene, thread->args[2]);
+	scene->has_more |= got < thread->args[1] || thread->number == -1;
+	/* ppoll(2) has the address of a timespec, or NULL. */
+	say_rest(scene, thread->number == SYS_poll ||
+	                        thread->number == SYS_restart_syscall
+	                    ? (int)thread->args[2] >= 0
+	                    : thread->args[2] != 0);
 }
 
 /* Three sets, each of which may be NULL. */
@@ -255,7 +257,7 @@ say_select(struct scene *scene)
 				say_polled(scene, (int)fd, events[i]);
 		}
 	}
-	say_rest(scene, args[4]);
+	say_rest(scene, args[4] != 0);
 }
 
 /* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
@@ -277,7 +279,9 @@ say_epoll(struct scene *scene)
 			say_polled(scene, fd, (int)(events & SHRT_MAX));
 	}
 	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
-	say_rest(scene, thread->args[3]);
+	say_rest(scene, thread->number == CALL_EPOLL_PWAIT2
+	                    ? thread->args[3] != 0
+	                    : (int)thread->args[3] >= 0);
 }
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
@@ -457,7 +461,7 @@ say_wait(struct scene *scene)
 
 	scene->named_count = 0;
 	scene->polls = false;
-	scene->has_more = thread->number == -1;
+	scene->has_more = thread->number == -1 && thread->wait != WAIT_POLL;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
 		say(scene, "%s (%s)%s",

@@ -72,8 +72,10 @@ read_descriptor(pid_t pid, int fd)
 	struct stat status;
 
 	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
-	if (readlink(end.path, end.link, sizeof(end.link) - 1) != -1 &&
-	    lstat(end.path, &status) != -1)
+	if (readlink(end.path, end.link, sizeof(end.link)) == -1 ||
+	    end.link[sizeof(end.link) - 1] != '\0') /* too long */
+		end.link[0] = '\0';
+	else if (lstat(end.path, &status) != -1)
 		end.mode = status.st_mode;
 	return end;
 }
@@ -432,15 +434,26 @@ fd_say(struct scene *scene, int fd)
 	return source;
 }
 
-/* Whether a descriptor of PID has LOCK, of find_lock(); or, if LOCK is a file,
- * a lock on all of it, of the kind that the call takes: that is in the way,
- * even for reading, as no other could be beside it. If another user's may not
- * be read, a lock that PID has taken, as its row says, is its own. */
+/* Whether a descriptor with INFO has a lock on all of the file, of the kind
+ * that the call takes: that is in the way, even for reading, as no other could
+ * be beside it. It may have locks of both kinds. */
+static bool
+has_lock(const char *info, bool is_flock)
+{
+	for (; (info = strstr(info, "lock:")) != NULL; info++) {
+		if ((field(info, 1)[0] == 'F') == is_flock &&
+		    starts_with(field(info, 6), "0 EOF"))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a descriptor of PID has LOCK, a row of /proc/locks; or, if LOCK is a
+ * file, a lock on that. If another user's may not be read, a lock that PID has
+ * taken, as its row says, is its own. */
 static bool
 holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
-	const bool is_flock = scene->thread.number == SYS_flock;
-
 	procfs_list_of(pid, "fdinfo", &fds);
 	for (size_t i = 0; i < fds.count && duration_now() < scene->until;
 	     i++) {
@@ -449,8 +462,7 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 		(void)fd_read_info(pid, fds.numbers[i], info, sizeof(info));
 		if (strstr(info, lock) != NULL &&
 		    (!starts_with(lock, FILE_ID) ||
-		     (strstr(info, " 0 EOF") != NULL &&
-		      (strstr(info, "FLOCK") != NULL) == is_flock)))
+		     has_lock(info, scene->thread.number == SYS_flock)))
 			return true;
 	}
 	return fds.count == 0 && (pid_t)number_at(lock, 3) == pid;

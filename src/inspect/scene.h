@@ -69,7 +69,7 @@ struct descriptor {
 	pid_t pid;
 	mode_t mode;   /* S_IRUSR: for reading; S_IWUSR: for writing; 0: gone */
 	char path[32]; /* PID/fd/FD, */
-	char link[256]; /* which leads to "pipe:[4711]"; cut, if it is longer */
+	char link[256]; /* which leads to "pipe:[4711]"; "": too long */
 };
 
 struct scene {

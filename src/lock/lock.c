@@ -68,6 +68,8 @@ made_at(int directory_fd, const char *name, int64_t *which)
 		                birth.birth_nanoseconds;
 	/* The number stays, while the time of the last change moves. */
 	*which = -(int64_t)file.st_ino;
+	if (file.st_ctim.tv_sec <= 0) /* it has none: any claim may be older */
+		return CLEANUP_UNKNOWN;
 	/* Some file systems keep whole seconds: it was made in that second. */
 	return file.st_ctim.tv_sec * SECOND +
 	       (file.st_ctim.tv_nsec == 0 ? SECOND - 1 : file.st_ctim.tv_nsec);

@@ -80,9 +80,9 @@ struct lock_wait {
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
-/* Takes all of the COUNT locks, or none, with all signals blocked. Waits with
- * no lock held, so that two runs cannot wait for each other. Returns why
- * *REFUSED was not taken: REFUSAL_HELD at the deadline. */
+/* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
+ * with no lock held, so that two runs cannot wait for each other. Returns
+ * REFUSAL_NONE, or why *REFUSED was not taken: REFUSAL_HELD at the deadline. */
 enum refusal lock_take_all(struct lock *locks, size_t count,
                            const struct lock_wait *wait, struct lock **refused);
 

@@ -28,7 +28,7 @@ struct sample {
 };
 
 /* Reads the thread ID of PID: what the kernel tells of the bytes of a process
- * has its reaped children in it, as of a loop that waits by short commands. */
+ * has its reaped children in it: so a loop of short commands would work. */
 static struct thread
 sample_thread(pid_t pid, pid_t id)
 {
@@ -41,7 +41,8 @@ sample_thread(pid_t pid, pid_t id)
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
 	thread.bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
 	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
-	if (procfs_read(id, "schedstat", text, sizeof(text)) > 0)
+	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
+	if (procfs_read(pid, path, text, sizeof(text)) > 0)
 		thread.ready = strtoll(text, NULL, 10) +
 		               strtoll(procfs_value(text, " "), NULL, 10);
 	else /* without CONFIG_SCHED_INFO */

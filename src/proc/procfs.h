@@ -15,8 +15,8 @@ struct strbuf;
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
  * with errno: ENOENT or ESRCH where the process is gone. */
 
-/* Opens /proc, or returns -1: but 0 where there is none, and all functions
- * below fail. The second returns its descriptor. */
+/* The first opens /proc, the second returns its descriptor, or -1. Where there
+ * is no /proc, the first returns 0, and all functions below fail. */
 int procfs_start(void);
 int procfs_fd(void);
 
@@ -88,7 +88,7 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* The last part of the second, for TEXT, a stat file. Does not set errno. */
+/* The same from TEXT, a stat file. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */

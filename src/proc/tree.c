@@ -459,8 +459,24 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills the children of the supervisors of runs within this one, and adds their
- * watchers, with what waits for those, to SEEN. Returns whether one lives. */
+/* Whether process I of the list is below the supervisor of an inner run. */
+static bool
+is_watched(size_t i)
+{
+	pid_t parent = listed[i].parent;
+
+	while (i-- > 0) {
+		if (listed[i].pid != parent)
+			continue;
+		if (procfs_is_supervisor(parent))
+			return true;
+		parent = listed[i].parent;
+	}
+	return false;
+}
+
+/* Kills what runs within this one watch over; and adds their watchers, with
+ * what waits for those, to SEEN. Returns whether one of them lives. */
 static bool
 kill_watched(struct tree *tree)
 {
@@ -469,14 +485,12 @@ kill_watched(struct tree *tree)
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = tree->count; i-- > 0;) { /* children first */
 		const pid_t pid = listed[i].pid;
-		const pid_t parent = listed[i].parent;
 
 		if (has(seen, pid) || procfs_is_supervisor(pid)) {
 			is_any = true;
 			add(seen, pid);
-			add(seen, parent);
-		} else if (parent != tree->self &&
-		           procfs_is_supervisor(parent)) {
+			add(seen, listed[i].parent);
+		} else if (is_watched(i)) {
 			signal_member(tree, &listed[i], SIGKILL);
 		}
 	}

@@ -118,12 +118,12 @@ read_host(char host[REGISTRY_HOST_SIZE])
 	}
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		FILE *const file = fopen(files[i], "re");
-		char word[WORD_SIZE] = "-"; /* if there is no such file */
+		char word[WORD_SIZE];
 
-		if (file != NULL) {
-			(void)fscanf(file, "%63s", word);
+		if (file == NULL || fscanf(file, "%63s", word) != 1)
+			(void)snprintf(word, sizeof(word), "-");
+		if (file != NULL)
 			(void)fclose(file);
-		}
 		strbuf_addf(&text, "%s ", word);
 	}
 	strbuf_addf(&text, "%" PRIu64, (uint64_t) namespace.st_ino);
@@ -152,18 +152,18 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const bool is_there = fd != -1 && fstat(fd, &directory) == 0;
 
 	registry->directory_fd = fd;
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return true;
-	if (fd != -1 && fstat(fd, &directory) == 0 &&
-	    directory.st_uid == geteuid() &&
+	if (is_there && directory.st_uid == geteuid() &&
 	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return read_host(registry->host);
 	message("registry '%s': %s", registry->path,
-	        fd == -1 ? strerror(errno == ENOENT ? why : errno)
-	                 : "it has to belong to this user, and be writable by "
-	                   "no other (chmod go-w)");
+	        is_there ? "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)"
+	                 : strerror(errno == ENOENT ? why : errno));
 	return false;
 }
 

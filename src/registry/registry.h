@@ -87,7 +87,7 @@ struct record {
 };
 
 /* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
- * where OPTIONS have a name or a registry, which it makes. Returns 0, or -1
+ * if OPTIONS have a name or a registry. May make the registry. Returns 0, or -1
  * after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
