@@ -71,12 +71,15 @@ char *
 duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	const struct unit *unit = units;
+	const int64_t us = ns / 1000;
 	const int64_t ms = ns / MILLISECOND;
 
 	/* %g leaves out the zeros at the end of a fraction. */
-	if (ns > 0 && ns < SECOND) {
+	if (ns > 0 && us == 0) {
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%dns", (int)ns);
+	} else if (ns > 0 && ns < SECOND) {
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)ns / MILLISECOND);
+		               (double)us / 1000);
 	} else if (ns < MINUTE) {
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
 		               (double)ms / 1000);
