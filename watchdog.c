@@ -133,7 +133,7 @@ main(int argc, char *argv[])
 	prepare(&run);
 	message_facts = &run.facts->messages;
 	order_take_early(&run);
-	run.supervisor = fork();
+	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.supervisor = 0; /* it is compared with a lock's PID */

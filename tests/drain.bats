@@ -207,7 +207,7 @@ tells_lost() {
 @test "--survivors=leave: if no process can stay behind, what the command wrote is delivered before the end" {
 	need_strace
 	writing 20000 'sleep 1000 & echo "$PPID" >supervisor; exit 7'
-	start "${reader[@]}" -w go strace -qq -o trace -e inject=?fork,clone:error=EAGAIN:when=2 \
+	start "${reader[@]}" -w go strace -qq -o trace -e inject=clone:error=EAGAIN:when=2 \
 		"$WDRUN" -i 60 --survivors=leave sh -c "$script"
 	wait_until test -s supervisor
 	wait_until is_gone "$(<supervisor)"

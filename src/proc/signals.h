@@ -73,6 +73,11 @@ int64_t wait_usage(long *memory);
 /* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 
+/* fork(2) without the seven system calls of libc's, which are a twentieth of a
+ * start. libc does not know the child's thread ID: so the child must end by
+ * _exit(2), and call neither raise(3), abort(3) nor pthread functions. */
+pid_t plain_fork(void);
+
 /* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
  * not reap it. Each signal has to be blocked, or end this process. */
 void wait_or_kill(pid_t child, int64_t until);

@@ -375,7 +375,7 @@ reap_entry(struct registry *registry, struct entry *entry)
 static void
 finish_in_helper(const struct registry *registry)
 {
-	const pid_t helper = fork();
+	const pid_t helper = plain_fork();
 	siginfo_t info;
 
 	if (helper == 0) /* it ends with this process */

@@ -402,7 +402,7 @@ leave_behind(struct run *run)
 {
 	int fds[OUTPUT_FDS];
 	const int *const end = output_list_fds(&run->output, true, fds);
-	const pid_t pid = fork();
+	const pid_t pid = plain_fork();
 
 	if (pid != 0)
 		return pid != -1;

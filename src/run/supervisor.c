@@ -65,7 +65,7 @@ supervisor_start(struct supervisor *self)
 		return -1;
 	order_take_early(run);
 
-	/* Not fork(2): to copy page tables and pages costs a tenth of a
+	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
 	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
