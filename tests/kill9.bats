@@ -127,7 +127,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
 # The run is below a leader of a session that bears the name, too: that keeps nobody.
 @test "if wdrun had children before, after SIGKILL of the supervisor the front keeps only what --keep names" {
 	start setsid bash -c 'exec -a kept bash -c "$@"' - '(sleep 1000 >&0 2>&0 & echo "$!" >older
-		exec "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; exec escape"); exit "$?"' </dev/null
+		exec "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; echo ready \$\$; exec sleep 1000"); exit "$?"' </dev/null
 	await_ready
 	look_at "$ready"
 	kill -KILL "$process_parent"
