@@ -193,7 +193,10 @@ print(bool is_timeout, bool is_help)
 	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
-	return message_print(&text);
+	const int status = message_print(&text);
+
+	free(text.text);
+	return status;
 }
 
 static bool
@@ -335,6 +338,7 @@ refuse_word(const struct options *options, int found, const char *word)
 		        kinds[row->kind].metavar);
 	else
 		message("--%s takes no value (see --help)", row->name);
+	free(several.text);
 	return STATUS_FAILED;
 }
 
