@@ -193,6 +193,7 @@ print(bool is_timeout, bool is_help)
 	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
+
 	const int status = message_print(&text);
 
 	free(text.text);

@@ -201,6 +201,12 @@ open_entry(int directory_fd, const char *id, int flags)
 	return openat(directory_fd, file, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
+bool
+record_is_wanted(const struct options *options)
+{
+	return options->name != NULL || options->registry != NULL;
+}
+
 int
 record_begin(struct record *record, const struct options *options,
              const char *id, int64_t now)
@@ -211,7 +217,7 @@ record_begin(struct record *record, const struct options *options,
 	struct stat status;
 	bool is_locked;
 
-	if (options->name == NULL && options->registry == NULL)
+	if (!record_is_wanted(options))
 		return 0;
 	if (!open_registry(&registry, options->registry, true))
 		return -1;

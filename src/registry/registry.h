@@ -86,8 +86,11 @@ struct record {
 	int fd;           /* the entry there, locked; or -1: none */
 };
 
+/* Whether the run is to be on record: OPTIONS have a name or a registry. */
+bool record_is_wanted(const struct options *options);
+
 /* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
- * if OPTIONS have a name or a registry. May make the registry. Returns 0, or -1
+ * if that is wanted. May make the registry. Returns 0, or -1
  * after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);

@@ -13,8 +13,7 @@ resources_prepare(struct run *run)
 {
 	const struct options *const options = run->options;
 	const struct files *const locks = &options->locks;
-	const bool is_on_record =
-	    options->name != NULL || options->registry != NULL;
+	const bool is_on_record = record_is_wanted(options);
 
 	run->record = (struct record){ -1, -1 };
 	for (size_t i = 0; i < locks->count; i++) {
