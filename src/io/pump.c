@@ -336,11 +336,12 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
+		const int out = polled[AT_OUT + i].revents;
 
-		if ((polled[AT_OUT + i].revents & POLLERR) != 0 &&
-		    stream->is_watched)
+		if ((out & POLLERR) != 0 && stream->is_watched)
 			hang_up(output, stream);
-		else
+		else if ((out | polled[AT_IN + i].revents |
+		          polled[AT_TEE].revents) != 0)
 			has_news |= carry_stream(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */

@@ -250,7 +250,8 @@ terminal_read_keys(struct terminal *terminal, int master)
 	if (length > 0)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
 	/* The pseudo-terminal will make the command's signals of these. */
-	if (tcgetattr(master, &now) == 0 && (now.c_lflag & ISIG) != 0 &&
+	if (length > 0 && tcgetattr(master, &now) == 0 &&
+	    (now.c_lflag & ISIG) != 0 &&
 	    tcgetpgrp(master) == terminal->facts->group) {
 		for (int i = 0; i < length; i++) {
 			const cc_t key = (cc_t)text[i];
