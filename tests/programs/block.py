@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """block KIND: prints `ready PID` and blocks until it is killed, in the way of KIND."""
 import ctypes
 import fcntl

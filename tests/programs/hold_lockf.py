@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """hold_lockf FILE [FD COMMAND...]: locks FILE by fcntl(2), and prints `ready PID` and
 lives on; or executes COMMAND, which inherits the locked file as FD and as stdin."""
 import fcntl

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """hung_exec FILE SERVER: opens FILE of the hung_fs SERVER, whose output is in `server`,
 has it hang, and executes a program. The kernel then closes FILE, and waits for the
 server, with a lock held that a read of this process's `stat` needs (Linux from 2026)."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """hung_file FILE: once the server of FILE, whose output is in `server`, hangs: a child
 waits for a page of FILE in one of two threads, one polls FILE, one opens it."""
 import mmap

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """hung_fs DIRECTORY: mounts a file system there that has one file, `file`, and prints
 `ready PID`. After SIGUSR1 it prints `hung` and answers no request, like a network file
 system whose server is gone. The file system ends with the process, and each waiting

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """launcher COMMAND...: runs COMMAND, and passes SIGINT on to it a moment later, as
 launchers do that do not know that a key reaches the whole job."""
 import signal

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """lost_reader KIND COMMAND...: reads the first output of COMMAND, by a socket or a
 terminal, and closes its end. Prints how COMMAND has ended: Popen.returncode."""
 import os

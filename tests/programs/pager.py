@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """pager: prints `ready PID` of a child, which reads keys as less(1) does below man(1):
 before it stops, it writes, a moment later. Ends at `q`."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """repl: behaves at a terminal as an interpreter does: reads lines and answers, survives
 Ctrl-C, counts it, and ends at the end of file."""
 import itertools

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """sip [-c BYTES] [-p MS] [-w FILE] [-n] [-e] [-l] COMMAND [ARG]...: reads what COMMAND
 writes to stdout, through a pipe that holds one page, slowly. What it gets it writes to
 its own stdout, and it ends with COMMAND's code, or 128 plus the signal that COMMAND died

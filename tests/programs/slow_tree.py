@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """slow_tree: runs $WDRUN around a command that SIGKILL does not end for 8 seconds,
 because it writes to a file system that is frozen, and that has 100 children in
 sessions of their own. Each read(2) of the supervisor takes 0.4 seconds, as beside

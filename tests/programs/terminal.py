@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """terminal KEYS LOG COMMAND [ARG]...: a terminal of 40 lines by 100 columns, whose
 session COMMAND leads. What is written to the FIFO KEYS is typed; what the terminal gets
 to show is appended to LOG, so that a test may empty it. Prints `ready PID NAME`: COMMAND,

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """unreaped: has one worker after the other, which computes for 0.1 s. The kernel reaps
 them: their CPU time is in no process any more."""
 import os

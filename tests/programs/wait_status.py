@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """wait_status COMMAND [ARG]...: runs COMMAND and prints what waitpid(2) says of it:
 `exit N`, `signal N` or `signal N core`."""
 import os
