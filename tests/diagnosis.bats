@@ -177,12 +177,12 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	complete unshare "${as_root[@]}" --mount bash -c '
 		mkdir mnt
 		hung_fs "$PWD/mnt" >server & server=$!
-		until grep -qs ready server; do pause 0.02; done
+		until grep -qs ready server; do sleep 0.1; done
 		kill -USR1 "$server"
-		until grep -q hung server; do pause 0.02; done
-		"$WDRUN" -t 60 -u ready --until-grace=1 -k 300ms python3 -c "import os, threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
+		until grep -q hung server; do sleep 0.1; done
+		"$WDRUN" -t 60 -u ready --until-grace=1 -k 300ms python3 -c "import os, threading; os.fork() or os.statvfs(\"mnt\"); threading.Thread(target=threading.Event().wait, daemon=True).start(); print(\"ready\", flush=True); os.stat(\"mnt/one\")"
 		kill -KILL "$server"'
-	has_message ": looking at a file: 'mnt/one'"
+	has_message ": looking at a file: 'mnt/one'" && has_message ": looking at a file system: 'mnt'"
 }
 
 # bats test_tags=slow

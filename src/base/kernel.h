@@ -29,6 +29,8 @@ _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
 enum {
 	KERNEL_P_PIDFD = 3, /* of waitid(2); in glibc since 2.36 */
 	KERNEL_STATX_BTIME = 0x800,
+	KERNEL_STATX_KIND = 0x101,       /* STATX_TYPE | STATX_INO */
+	KERNEL_STATX_DONT_SYNC = 0x4000, /* what the kernel knows is enough */
 
 	CALL_PIDFD_SEND_SIGNAL = CALL(424),
 	CALL_PIDFD_OPEN = CALL(434),
@@ -63,6 +65,11 @@ enum {
 	SYS_mkdir,
 	SYS_unlink,
 	SYS_rmdir,
+	SYS_readlink,
+	SYS_rename,
+#endif
+#ifndef SYS_renameat /* riscv64 */
+	SYS_renameat = -9,
 #endif
 #ifdef SYS_newfstatat /* where a long has 64 bits */
 	SYS_stat64 = -8,
@@ -110,7 +117,8 @@ struct kernel_statx {
 	uint32_t mask;
 	unsigned char before[24];
 	uint16_t mode;
-	unsigned char between[50];
+	uint64_t inode;
+	unsigned char between[40];
 	int64_t birth_seconds;
 	uint32_t birth_nanoseconds;
 	unsigned char behind[164];
