@@ -190,7 +190,7 @@ prepare(struct run *run)
 	siginfo_t older;
 	pid_t child;
 
-	run->parent_fd = -1;
+	run->parent_fd = run->report.stream_fd = run->report.directory_fd = -1;
 	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
 	if (run->options->leads_group && !run->options->foreground)
 		lead_background();
