@@ -111,7 +111,10 @@ note_sender(struct run *run, const siginfo_t *info)
 	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_outer = is_outer;
 	/* First: a zombie has no command line, but its parent is known. */
-	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
+	if (is_outer)
+		strbuf_addf(&line, SUPERVISOR_NAME);
+	else
+		cmdline_add(&line, pid, SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
