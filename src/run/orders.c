@@ -156,20 +156,22 @@ is_of_shell(const struct run *run, pid_t sender)
 	       !procfs_is_supervisor(sender);
 }
 
-/* Returns whether SIGNAL, a key, has reached the target, which may have ended
- * of it just now. If so, notes the time: what follows soon is a copy. */
+/* Returns whether the signal of INFO, as a key, has reached the target, which
+ * may have ended of it just now. If so, notes the time: what follows soon is a
+ * copy. */
 static bool
-note_key_of_target(const struct run *run, int signal)
+note_key_of_target(const struct run *run, const siginfo_t *info)
 {
 	const struct target *const target = run->target;
-	/* A key that comes before its start cancels the run. */
+	/* A key that comes before its start cancels the run. That it sends one
+	 * itself may be seen before the supervisor has noted the start. */
 	const bool has_reached =
-	    run->facts->output.is_started &&
+	    (run->facts->output.is_started || is_of_run(run, info->si_pid)) &&
 	    (target->has_exited ? is_fresh(target->ended_ms, COPY_TIME)
 	                        : target_is_in_job(run));
 
 	if (has_reached)
-		run->facts->counted_ms[signal] = now_in_ms();
+		run->facts->counted_ms[info->si_signo] = now_in_ms();
 	return has_reached;
 }
 
@@ -209,7 +211,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool cancels = is_terminating && !run->options->passes_on &&
 	                     (is_of_terminal || !is_reload);
 
-	if (is_for_job && !is_job_control && note_key_of_target(run, signal))
+	if (is_for_job && !is_job_control && note_key_of_target(run, info))
 		return false;
 
 	/* A signal of another run's stop comes to the supervisor, too. */
