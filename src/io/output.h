@@ -47,7 +47,7 @@ struct output_facts {
 	atomic_int went_on;   /* output came after the line of such a text */
 	int64_t found_at;     /* the first, written before FOUND */
 	uint64_t relayed;     /* bytes written */
-	uint64_t undelivered; /* bytes that no reader took in time */
+	uint64_t undelivered; /* bytes that are lost */
 	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
 };
 

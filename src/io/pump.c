@@ -93,8 +93,10 @@ read_chunk(struct output *output, struct stream *stream)
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
 		copy->written = copy->size;
-	if (stream->out_fd == -1)
+	if (stream->out_fd == -1) {
+		output->facts->undelivered += chunk->size;
 		chunk->written = chunk->size;
+	}
 	return true;
 }
 
@@ -134,6 +136,7 @@ deliver(struct output *output, struct stream *stream)
 		message("cannot write to %s: %s; the rest of it is lost",
 		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
 		output->facts->stdout_is_lost |= stream->is_stdout;
+		output->facts->undelivered += chunk->size - chunk->written;
 		discard(stream);
 	}
 }
@@ -388,6 +391,7 @@ void
 output_finish(struct output *output)
 {
 	uint64_t uncopied = 0;
+	uint64_t untaken = 0;
 
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
@@ -405,16 +409,17 @@ output_finish(struct output *output)
 			lost += stream->chunk.size - stream->chunk.written;
 		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
 		         read_chunk(output, stream));
-		output->facts->undelivered += lost;
+		untaken += lost;
 		close_input(output, stream);
 		discard(stream);
 	}
+	output->facts->undelivered += untaken;
 	if (output->options->quiet)
 		return;
-	if (output->facts->undelivered > 0)
+	if (untaken > 0)
 		message("%" PRIu64 " bytes of output are lost: the reader did "
 		        "not take them in time",
-		        output->facts->undelivered);
+		        untaken);
 	if (uncopied > 0)
 		message("--tee: %" PRIu64 " bytes of the copy in '%s' are "
 		        "lost: its reader did not take them in time",
