@@ -92,14 +92,15 @@ flags() {
 }
 
 # bats test_tags=slow
-@test "after a stop, the terminal has its former modes and screen, and then the stop is told; but a pager keeps its modes" {
+@test "after a stop, the terminal has its former modes and screen, and then the stop is told; but a pager, or a script that has the run in the background, keeps its modes" {
 	at_prompt
 	printf '%s\n' 'trap "" TERM; stty raw -echo; printf "\33[?1049hTUI" >/dev/tty; echo "ready $$" >ready; exec sleep 1000' >raw
 	echo 'old=$(stty -g); trap "stty $old; exit" TERM; stty raw; printf TUI >/dev/tty; echo "ready $$" >ready; while :; do sleep 0.1; done' >relay
 	echo 'set -m; sh raw' >with_job_control
 	echo 'stty -echo; echo; echo "ready $$" >ready; exec escape' >prompt
 	echo 'read -r x; exec 3<>/dev/tty; stty raw <&3; echo "ready $$" >paging; exec sleep 1000' >pager
-	mkfifo checked
+	echo 'wdrun sh prompt >next & . ./pager <next' >asks
+	mkfifo checked next
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
 		'TERM front wdrun sh relay' 'TERM front wdrun --pty sh relay' 'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
@@ -117,12 +118,16 @@ flags() {
 		[[ $line == *prompt* || $(<log) == *TUI*'[?1049h'*'[?1049l'*'[r'*wdrun:\ *ing* ]]
 	done
 	no grep -q 1049 log
-	noted ready 'wdrun sh prompt | sh pager'
-	await_ready paging
-	kill -TERM "$front"
-	wait_until is_gone "$front"
-	stty -a -F "$tty" | grep -q -e -icanon
-	kill -KILL "$ready"
+	for line in 'wdrun sh prompt | sh pager' 'sh asks'; do
+		noted ready "$line"
+		await_ready paging
+		kill -TERM "$front"
+		wait_until is_dead "$front"
+		stty -a -F "$tty" | grep -q -e -icanon
+		kill -KILL "$ready"
+		wait_until prompted
+		: >paging
+	done
 }
 
 # A program that notes the size of its terminal, and each change.

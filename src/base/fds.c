@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/kernel.h"
 
 int
 fds_fill_standard(int flags)
@@ -43,6 +42,16 @@ fds_release(const int keep[], size_t count)
 	}
 	if (chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
+}
+
+struct kernel_statx
+fds_look_at(int fd)
+{
+	struct kernel_statx file = { .mode = 0 };
+
+	(void)syscall(SYS_statx, fd, "", AT_EMPTY_PATH | KERNEL_STATX_DONT_SYNC,
+	              KERNEL_STATX_KIND, &file);
+	return file;
 }
 
 void

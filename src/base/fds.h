@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/kernel.h"
+
 /* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed: a
  * file opened later would get that number, and messages. Returns as open(2). */
 int fds_fill_standard(int flags);
@@ -12,6 +14,10 @@ int fds_fill_standard(int flags);
 /* Gives up what this process has inherited but stderr: closes each descriptor
  * but the COUNT in KEEP, which may be -1; goes to "/": no mount stays busy. */
 void fds_release(const int keep[], size_t count);
+
+/* The mode, 0 if it is not known, and the inode of an open file, without a
+ * request to the server of its file system, which may hang. */
+struct kernel_statx fds_look_at(int fd);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);

@@ -409,9 +409,8 @@ fd_say(struct scene *scene, int fd)
 	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
 	/* A file system may hang: only what the kernel knows is asked. */
-	(void)syscall(SYS_statx, AT_FDCWD, end.path,
-	              0x4000 /* AT_STATX_DONT_SYNC */, 1 /* STATX_TYPE */,
-	              &file);
+	(void)syscall(SYS_statx, AT_FDCWD, end.path, KERNEL_STATX_DONT_SYNC,
+	              KERNEL_STATX_KIND, &file);
 	if (starts_with(link, "pipe:[") || S_ISFIFO(file.mode))
 		return say_pipe(scene, &end);
 	for (size_t i = 0; i < COUNT(sources); i++) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "inspect/scene.h"
@@ -41,14 +42,13 @@ void
 look_note_streams(struct look *look, const int fds[LOOK_STREAMS])
 {
 	for (int i = 0; i < LOOK_STREAMS; i++) {
-		struct stat file = { .st_mode = 0 };
+		const struct kernel_statx file = fds_look_at(fds[i]);
 
-		(void)fstat(fds[i], &file);
-		if (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode))
-			(void)snprintf(
-			    look->streams[i], LOOK_LINK_SIZE, "%s:[%ju]",
-			    S_ISFIFO(file.st_mode) ? "pipe" : "socket",
-			    (uintmax_t)file.st_ino);
+		if (S_ISFIFO(file.mode) || S_ISSOCK(file.mode))
+			(void)snprintf(look->streams[i], LOOK_LINK_SIZE,
+			               "%s:[%ju]",
+			               S_ISFIFO(file.mode) ? "pipe" : "socket",
+			               (uintmax_t)file.inode);
 	}
 }
 

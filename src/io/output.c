@@ -169,17 +169,16 @@ static bool
 wants_keys(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-	struct stat file = { .st_mode = 0 };
 
 	/* Keys of another session's terminal (after su(1)) may be for others.
 	 */
 	if (!terminal_is_controlling(STDIN_FILENO) &&
 	    !terminal_is_controlling(STDOUT_FILENO))
 		return false;
-	(void)fstat(STDIN_FILENO, &file);
-	if (S_ISCHR(file.st_mode))
-		return isatty(STDIN_FILENO);
-	return !S_ISFIFO(file.st_mode) || poll(&in, 1, 0) != 1 ||
+	if (terminal_types_nothing())
+		return false;
+	return !S_ISFIFO(fds_look_at(STDIN_FILENO).mode) ||
+	       poll(&in, 1, 0) != 1 ||
 	       (in.revents & (POLLIN | POLLHUP)) != POLLHUP;
 }
 

@@ -20,11 +20,17 @@
 bool
 terminal_is_controlling(int fd)
 {
+	const mode_t mode = fds_look_at(fd).mode;
+
 	/* tcgetsid(3) fails for any other terminal (ioctl_tty(2), TIOCGSID);
 	 * but of a pseudo-terminal's master it returns the slave's session. */
-	const pid_t session = tcgetsid(fd);
+	return (mode == 0 || S_ISCHR(mode)) && tcgetsid(fd) == getsid(0);
+}
 
-	return session != -1 && session == getsid(0);
+bool
+terminal_types_nothing(void)
+{
+	return S_ISCHR(fds_look_at(STDIN_FILENO).mode) && !isatty(STDIN_FILENO);
 }
 
 static bool
@@ -66,7 +72,11 @@ terminal_open_shared(struct terminal *terminal)
 		fds_close(fd);
 		return is_stdin;
 	}
-	terminal->fd = fd;
+	/* Else a script that runs us by "&" may ask for a password now. */
+	if (terminal_types_nothing())
+		fds_close(fd);
+	else
+		terminal->fd = fd;
 	return true;
 }
 

@@ -34,9 +34,14 @@ struct terminal {
 /* Whether FD is the controlling terminal of this process. */
 bool terminal_is_controlling(int fd);
 
+/* Whether the command has no keys: stdin is a device but no terminal, as it is
+ * /dev/null for the "&" of a script. */
+bool terminal_types_nothing(void);
+
 /* Whether the run is a foreground job: stdin is the controlling terminal, or
  * the job has its foreground. Notes the terminal in TERMINAL, if it can be
- * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
+ * opened, and the command has keys. SIGTTIN must be blocked, and descriptors 0
+ * to 2 open. */
 bool terminal_open_shared(struct terminal *terminal);
 
 /* Whether a full-screen program, without line editing, has the terminal FD. */

@@ -22,6 +22,7 @@
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
 #define DESCRIPTORS_MAX 1024 /* looked through for locks of the caller */
+#define DESCRIPTORS_FEW 32   /* that are often open */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -62,12 +63,18 @@ front_list_locked_fds(int *fds)
 	struct stat other;
 	size_t count = 0;
 
-	for (int fd = 0; fd < end; fd++)
+	/* Which are open? A list in /proc took a fifth of a start, and so does
+	 * a call for each number: poll(2) tells of those that are rare, as it
+	 * asks the server of a FUSE file system, which may hang. So does
+	 * F_OFD_GETLK, which would tell of locks. */
+	for (int fd = 0; fd < end; fd++) {
 		polled[fd] = (struct pollfd){ .fd = fd };
-	/* poll(2) tells which are open; a list in /proc took a fifth of a
-	 * start. F_OFD_GETLK would tell of locks, but asks the server of a
-	 * network file system, which may hang. */
-	(void)poll(polled, (nfds_t)end, 0);
+		if (fd < DESCRIPTORS_FEW && fcntl(fd, F_GETFD) == -1)
+			polled[fd].revents = POLLNVAL;
+	}
+	if (end > DESCRIPTORS_FEW)
+		(void)poll(&polled[DESCRIPTORS_FEW],
+		           (nfds_t)(end - DESCRIPTORS_FEW), 0);
 	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
 		char name[32];
 		char text[1024];
