@@ -153,11 +153,16 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 	echo '
 import os, signal, sys
 print("ready", os.getpid(), flush=True)
-os.kill(int(sys.argv[1]) and os.getpid(), int(sys.argv[2]))
+if sys.argv[2] == "19": # as su and top do
+    signal.signal(signal.SIGTSTP, lambda *_: os.kill(os.getpid(), 19))
+    signal.pause()
+else:
+    os.kill(int(sys.argv[1]) and os.getpid(), int(sys.argv[2]))
 print("back", flush=True)' >program
-	for row in '-t 2s python3 program 0 20' '-t 2s python3 program 1 20' '-i 2s python3 program 0 20'; do
+	for row in '-t 2s python3 program 0 20' '-t 2s python3 program 1 20' '-i 2s python3 program 0 20' '-t 2s -i 60 python3 program 1 19'; do
 		enter "wdrun -n job $row"
 		see_ready
+		[[ $row != *19 ]] || press C-z
 		wait_until is_stopped "$front"
 		"$WDRUN" -q -t 2.5s sleep 1000 || true # a clock that runs out later
 		"$WDRUN" --list | grep -q ' stopped '

@@ -272,6 +272,8 @@ terminal_read_keys(struct terminal *terminal, int master)
 				(void)kill(0, SIGINT);
 			else if (key == now.c_cc[VQUIT])
 				(void)kill(0, SIGQUIT);
+			else if (key == now.c_cc[VSUSP])
+				terminal->facts->suspends = true;
 		}
 	}
 	if (is_anothers)

@@ -153,6 +153,7 @@ static void
 follow_target(struct supervisor *self, int64_t now)
 {
 	struct run *const run = self->run;
+	const struct terminal *const terminal = &run->output.terminal;
 	siginfo_t info;
 
 	while (!run->target->has_exited && self->state < STATE_KILLING &&
@@ -160,9 +161,12 @@ follow_target(struct supervisor *self, int64_t now)
 	           run->target->pid) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
 
-		/* Ctrl-Z, on a terminal of its own or not. */
+		/* Ctrl-Z on a terminal of its own, which su(1) answers so. */
+		if (atomic_exchange(&terminal->facts->suspends, false) &&
+		    is_stopped && info.si_status == SIGSTOP)
+			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
-		    run->output.terminal.is_keyboard)
+		    terminal->is_keyboard)
 			self->stop_order = SIGTSTP;
 		if (!is_stopped && self->target_stop != 0)
 			self->stop_order = 0;
