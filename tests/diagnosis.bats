@@ -198,7 +198,8 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	has_message 'waiting for a lock on fd ' "/lock), held by $holder sleep 1000"
 	kill "$holder"
 	wait "$holder" || true
-	complete_late unshare --pid --fork --mount-proc "$WDRUN" -i LIMIT "${stop[@]}" sh -c '(flock 9; sleep 1000 & exit) 9>job; echo "ready $$"; flock job true; :'
+	complete_late unshare --pid --fork --mount-proc sh -c '(flock 9; sleep 1000 & exit) 9>job; exec "$@"' - \
+		"$WDRUN" -i LIMIT "${stop[@]}" sh -c 'echo "ready $$"; flock job true; :'
 	grep ' flock job true .*, held by [0-9]* sleep 1000$' err
 }
 

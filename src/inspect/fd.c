@@ -478,7 +478,7 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 void
 fd_say_holder(struct scene *scene)
 {
-	const struct look *const look = scene->look;
+	static struct procfs_list all;
 	const pid_t self = scene->sight->pid;
 	FILE *const locks = fopen("locks", "re");
 	char row[TEXT_SIZE];
@@ -509,10 +509,13 @@ fd_say_holder(struct scene *scene)
 
 		(void)snprintf(lock, sizeof(lock), "%s", is_known ? file : "");
 	}
-	/* Processes inherit an flock(2), so the tree may have it, too. */
-	for (size_t i = 0; i <= look->count && lock[0] != '\0'; i++) {
-		const pid_t pid = i == 0 ? (pid_t)number_at(lock, 3)
-		                         : look->sights[i - 1].pid;
+	/* A process may have inherited an flock(2) of flock(1), say. */
+	procfs_list_names(procfs_fd(), ".", &all);
+	for (size_t i = 0;
+	     i <= all.count && lock[0] != '\0' && duration_now() < scene->until;
+	     i++) {
+		const pid_t pid =
+		    i == 0 ? (pid_t)number_at(lock, 3) : all.numbers[i - 1];
 
 		if (pid <= 0 || pid == self ||
 		    procstat_read_status(pid, &stat) == -1 || stat.is_dead ||
