@@ -119,6 +119,7 @@ load bounds
 }
 
 @test "a command's kill 0 is for its job, and does not cancel the run; a key that ends the command spares its survivors" {
+	need strace
 	at_prompt
 	printf '%s\n' 'sigcount & trap "" TERM INT; kill 0; kill -INT 0; wait' \
 		'echo "cleaned up"; exit 3' >script
@@ -127,6 +128,11 @@ load bounds
 		wait_until shows '^cleaned up'
 		last_is 3
 	done
+	# The supervisor is held up while the command is started.
+	enter 'strace -qqfo trace -e trace=vfork -e inject=vfork:delay_exit=100000 wdrun sh -c "trap \"\" TERM; kill 0; sleep 0.3; exit 3"'
+	wait_until prompted
+	no shows 'wdrun: cancelled'
+	last_is 3
 
 	enter 'wdrun -n own sh -c "wdrun --cancel own; exec sleep 1000"'
 	last_is 143
@@ -150,19 +156,10 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 # bats test_tags=slow
 @test "the clocks stand still if a program stops its job on Ctrl-Z, but not if it waits for the terminal" {
 	at_prompt
-	echo '
-import os, signal, sys
-print("ready", os.getpid(), flush=True)
-if sys.argv[2] == "19": # as su and top do
-    signal.signal(signal.SIGTSTP, lambda *_: os.kill(os.getpid(), 19))
-    signal.pause()
-else:
-    os.kill(int(sys.argv[1]) and os.getpid(), int(sys.argv[2]))
-print("back", flush=True)' >program
-	for row in '-t 2s python3 program 0 20' '-t 2s python3 program 1 20' '-i 2s python3 program 0 20' '-t 2s -i 60 python3 program 1 19'; do
+	for row in '-t 2s suspend job' '-t 2s suspend self' '-i 2s suspend job' '-t 2s -i 60 suspend key'; do
 		enter "wdrun -n job $row"
 		see_ready
-		[[ $row != *19 ]] || press C-z
+		[[ $row != *key ]] || press C-z
 		wait_until is_stopped "$front"
 		"$WDRUN" -q -t 2.5s sleep 1000 || true # a clock that runs out later
 		"$WDRUN" --list | grep -q ' stopped '

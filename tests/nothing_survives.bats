@@ -101,7 +101,7 @@ reaches() {
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c "$3"'
 		(until [ "$(grep -c ready out)" = "$0" ]; do pause 0.02; done
 			echo complete) &
-		exec sigcount' "$2"
+		exec ${before-} sigcount' "$2"
 	wait_until has_lines "$1" 'got 40'
 	ended_by TERM 0
 	has_lines "$1" 'got 40'
@@ -129,19 +129,11 @@ reaches() {
 
 # bats test_tags=slow,tree
 @test "the first signal reaches a command that has left its process group, and the orphans of a subreaper" {
-	cat >sigcount <<-'END'
-		#!/usr/bin/env python3
-		import ctypes, os
-		ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
-		os.setpgid(0, os.getppid())
-		os.execv(os.environ["PROGRAMS"] + "/sigcount", ["sigcount"])
-	END
-	chmod +x sigcount
 	# The signal to the group ends the shells, while the crowd is visited. What they
 	# leave comes to the command, whose children were read before.
 	reaches 41 41 'setsid crowd 150 >crowd & await_file crowd
 		for _ in {1..40}; do sh -c "setsid sigcount & wait" & done
-		PATH=.:$PATH'
+		before=subreaper'
 }
 
 @test "the command of a nested run gets the first signal once" {
