@@ -56,7 +56,7 @@ pump_until(const struct front *self, int64_t until)
 int *
 front_list_locked_fds(int *fds)
 {
-	struct pollfd polled[DESCRIPTORS_MAX];
+	struct pollfd polled[DESCRIPTORS_MAX] = { { .fd = 0 } };
 	const long limit = sysconf(_SC_OPEN_MAX); /* poll(2) takes no more */
 	const int end = limit < DESCRIPTORS_MAX ? (int)limit : DESCRIPTORS_MAX;
 	struct stat locked;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 #define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
+#define NICE_LEAST       19            /* to which SCHED_IDLE comes near */
 #define SIGNALS_MAX      64 /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
@@ -26,7 +28,9 @@
 static void
 pass_nice_on(struct supervisor *self)
 {
-	const int nice = getpriority(PRIO_PROCESS, 0);
+	/* Not the function of libc, as musl's always fails. */
+	const bool is_idle = syscall(SYS_sched_getscheduler, 0) == SCHED_IDLE;
+	const int nice = is_idle ? NICE_LEAST : getpriority(PRIO_PROCESS, 0);
 	int fd;
 
 	self->due[CLOCK_NICE] = NEVER;
