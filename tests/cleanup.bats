@@ -153,8 +153,8 @@ leaves() {
 	mkdir mounted
 	complete unshare --mount bash -c '
 		mount -t ramfs none mounted && cd mounted && [ "$(stat -c %w .)" = - ] || exit 77
-		mkdir old; : >file
-		"$WDRUN" -c old -c file touch old file
+		mkdir old; : >file; : >new
+		"$WDRUN" -c old -c file -c new sh -c "touch old file; rm new; : >new"
 		ls; mkfifo ../go
 		"$WDRUN" -c lock sh -c "mkdir lock; echo >../go" &
 		read -r _ <../go
