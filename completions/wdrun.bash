@@ -19,7 +19,7 @@ declare -gA _wdrun_options=(
 	[--idle-after-exit]=duration
 	[--max-after-exit]=duration
 	[--survivors]=survivors
-	[--keep]=name
+	[--keep]=text
 	[--die-with-parent]=''
 	[--die-with-reader]=''
 	[-f]='' [--foreground]=''

@@ -36,7 +36,7 @@ ask_bash() {
 	while IFS= read -r line && IFS= read -ru 8 answer; do
 		[ "$answer" != "$line" ] || answer=
 		echo "${answer#"${line%"${line##*[ =:]}"}"}"
-	done <lines 8<answers >words
+	done <lines 8<answers >words && no grep 'command not found' screen
 }
 
 ask_zsh() {
@@ -112,7 +112,7 @@ options() {
 		wdrun --tee=some:some-directory some-file
 		wdrun --registry=some:some-directory
 		wdrun --list --j:--json
-		wdrun --list_:
+		wdrun --keep=:
 		wdrun --until=a:b -- wdru:wdrun
 		wdrun ls --tim:
 	END
