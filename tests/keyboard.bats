@@ -153,35 +153,32 @@ run_script() {
 	has_text copy $'one\ntwo\nthree'
 }
 
+# in_script SIGNAL COMMAND: runs COMMAND in a script, which notes SIGNAL in the file caught.
+in_script() {
+	printf '%s\n' "trap 'echo >caught' $1" "$2" 'echo "status $?"' >script
+	rm -f caught
+	enter 'bash script'
+	see_ready
+	wait_until has_keys
+}
+
 @test "a script around a command gets the signal of Ctrl-C and Ctrl-\, too, but no other signal of the command" {
 	at_prompt
 	for key in INT:C-c QUIT:$'\034'; do
-		cat >script <<-END
-			trap 'echo >caught' ${key%:*}
-			wdrun -i 60 sh -c 'trap "exit 2" ${key%:*}; echo "ready \$\$"
-				while :; do sleep 0.05; done'
-			echo "status \$?"
-		END
-		rm -f caught
-		enter 'bash script'
-		see_ready
-		wait_until has_keys
+		in_script "${key%:*}" "wdrun -i 60 sh -c 'trap \"exit 2\" ${key%:*}; echo \"ready \$\$\"
+				while :; do sleep 0.05; done'"
 		press "${key#*:}"
 		wait_until shows 'status 2$'
 		wait_until test -e caught
 	done
+	in_script INT "wdrun --pty wdrun -i 60 sh -c 'echo \"ready \$\$\"; exec sleep 1000'"
+	press C-c
+	wait_until shows 'status 130$'
+	wait_until test -e caught
 
 	# what the command reads as a character, and a signal that is no key
-	cat >script <<-'END'
-		trap 'echo >caught' INT
-		wdrun -i 60 sh -c 'stty -isig; echo "ready $$"; head -n 1; kill -INT $$'
-		echo over
-	END
-	rm caught
-	enter 'bash script'
-	see_ready
-	wait_until has_keys
+	in_script INT "wdrun -i 60 sh -c 'stty -isig; echo \"ready \$\$\"; head -n 1; kill -INT \$\$'"
 	press C-c Enter
-	wait_until shows '^over$'
+	wait_until shows '^status 130$'
 	[ ! -e caught ]
 }

@@ -181,14 +181,17 @@ sent_by_another() {
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
 }
 
-@test "a signal that was ignored when wdrun started stays ignored, as by nohup(1), and does not count" {
-	start_run env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
+@test "a signal that was ignored when wdrun started, as by nohup(1), is for the command alone, and cancels nothing" {
+	start_run env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sh -c 'sigcount >child & until [ -s child ]; do sleep 0.1; done; exec sigcount'
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
 		kill -"$signal" "$started"
+		wait_until has_lines 1 "got $(kill -l "$signal")"
 	done
-	wait_until has_lines 1 'got 10'
-	has_lines 1 'got .*'
+	wait_until has_lines 1 'got 10' child
+	has_lines 1 'got .*' child
 	ended_by TERM 7
+	start_run env --ignore-signal=INT "$WDRUN" env --default-signal=INT bash -c 'echo "ready $$"; exec sleep 1000'
+	ended_by INT 130
 }
 
 # is_pending PID DIGITS: a pending signal of PID is in the mask that ends so. For the

@@ -489,7 +489,7 @@ set_defaults(struct options *options)
 		return;
 	options->is_timeout = true;
 	options->alarm_is_timeout = options->tells_sigkill = true;
-	options->leads_group = true;
+	options->leads_group = options->drops_ignored = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
 	options->orphans_grace = ORPHANS_GRACE;

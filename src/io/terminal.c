@@ -235,6 +235,17 @@ terminal_end_raw(const struct terminal *terminal, bool for_good)
 	facts->is_raw = false;
 }
 
+/* The signal that a terminal of these modes makes of KEY, or 0. */
+static int
+signal_of(cc_t key, const struct termios *modes)
+{
+	return key == _POSIX_VDISABLE      ? 0
+	       : key == modes->c_cc[VINTR] ? SIGINT
+	       : key == modes->c_cc[VQUIT] ? SIGQUIT
+	       : key == modes->c_cc[VSUSP] ? SIGTSTP
+	                                   : 0;
+}
+
 void
 terminal_read_keys(struct terminal *terminal, int master)
 {
@@ -259,21 +270,20 @@ terminal_read_keys(struct terminal *terminal, int master)
 		text[length++] = (char)now.c_cc[VEOF];
 	if (length > 0)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
-	/* The pseudo-terminal will make the command's signals of these. */
-	if (length > 0 && tcgetattr(master, &now) == 0 &&
-	    (now.c_lflag & ISIG) != 0 &&
-	    tcgetpgrp(master) == terminal->facts->group) {
-		for (int i = 0; i < length; i++) {
-			const cc_t key = (cc_t)text[i];
+	if (length > 0 && tcgetattr(master, &now) == 0) {
+		const bool is_raw = (now.c_lflag & ISIG) == 0;
+		const bool is_signal =
+		    !is_raw && tcgetpgrp(master) == terminal->facts->group;
 
-			if (key == _POSIX_VDISABLE)
-				continue;
-			if (key == now.c_cc[VINTR])
-				(void)kill(0, SIGINT);
-			else if (key == now.c_cc[VQUIT])
-				(void)kill(0, SIGQUIT);
-			else if (key == now.c_cc[VSUSP])
+		terminal->passed_key =
+		    is_raw ? signal_of((cc_t)text[length - 1], &now) : 0;
+		for (int i = 0; i < length && is_signal; i++) {
+			const int signal = signal_of((cc_t)text[i], &now);
+
+			if (signal == SIGTSTP)
 				terminal->facts->suspends = true;
+			else if (signal != 0)
+				(void)kill(0, signal);
 		}
 	}
 	if (is_anothers)

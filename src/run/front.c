@@ -524,5 +524,8 @@ front_end(struct front *self)
 	front_tell_end(run);
 	if (outcome->kind != OUTCOME_SIGNAL)
 		_exit(outcome->value);
+	/* Of this key an inner run has made the signal, which was for all. */
+	if (outcome->value == run->output.terminal.passed_key)
+		(void)kill(0, outcome->value);
 	signal_die_by(outcome->value);
 }

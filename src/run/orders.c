@@ -62,8 +62,13 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->options->hup_cancels &&
-	       !run->target->has_exited && run->facts->cancels == 0;
+	const bool is_for_target =
+	    signal_is_ignored(signal)
+	        ? !run->options->drops_ignored
+	        : signal == SIGHUP && !run->options->hup_cancels;
+
+	return is_for_target && !run->target->has_exited &&
+	       run->facts->cancels == 0;
 }
 
 /* Whether PID has the program of this process: another run's watcher. */
@@ -193,7 +198,9 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		facts->counted_ms[signal] = now_in_ms();
 		return false;
 	}
-	if (signal_is_ignored(signal) ||
+	if ((signal_is_ignored(signal) &&
+	     (is_of_terminal || !is_terminating || !is_reload ||
+	      procfs_is_supervisor(info->si_pid))) ||
 	    (is_of_terminal && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;

@@ -182,11 +182,12 @@ struct supervisor {
 	struct tree tree;
 	bool front_is_dead;
 
-	int64_t reloaded_at; /* a SIGHUP was passed on to the target */
-	int cancel_signal;   /* the last terminating signal */
-	int target_stop;     /* the signal that has stopped the target, or 0 */
-	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
-	unsigned stops;      /* so many numbers of facts.stop were given */
+	int64_t reloaded_at; /* RELOAD was passed on to the target */
+	int reload;
+	int cancel_signal; /* the last terminating signal */
+	int target_stop;   /* the signal that has stopped the target, or 0 */
+	int stop_order;    /* to the front, since SIGCONT; SIGTSTP stays */
+	unsigned stops;    /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
@@ -266,8 +267,10 @@ struct outcome run_outcome(const struct run *run);
  * Ctrl-C. The caller wakes the supervisor. */
 void order_give(struct facts *facts, int signal, bool is_for_job);
 
-/* Whether SIGNAL, if a process has sent it, means "read your configuration", as
- * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
+/* Whether a terminating SIGNAL, if a process has sent it, is for the target
+ * alone, unless that dies of it: a SIGHUP means "read your configuration" to a
+ * server, unless timeout(1) has -k; and of what the caller ignores, only the
+ * target knows what it means. But after a stop has begun, none is. */
 bool order_is_reload(const struct run *run, int signal);
 
 /* In the front: gives the order, if the signal of INFO is one; returns that. */

@@ -267,6 +267,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		/* To the target alone, as to a server; or to its group, as from
 		 * a shell. */
 		self->reloaded_at = now;
+		self->reload = signal;
 		tell_signal(run, signal);
 		if (run->options->passes_on || run->facts->hup_is_for_group)
 			tree_signal_target(&self->tree, signal);
@@ -365,10 +366,10 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	/* A reload that has ended it was a cancel. */
 	if (now - self->reloaded_at < RELOAD_TIME &&
 	    self->state == STATE_RUNNING && run->facts->cancels == 0 &&
-	    end->si_code != CLD_EXITED && end->si_status == SIGHUP &&
+	    end->si_code != CLD_EXITED && end->si_status == self->reload &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
-		self->cancel_signal = SIGHUP;
+		self->cancel_signal = self->reload;
 	}
 	/* Not if a signal to the whole job has also cancelled the run. */
 	target->exited_by_itself =
