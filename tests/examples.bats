@@ -39,6 +39,7 @@ ends_when_killed() {
 		nobody_is_left
 		ends_when_killed "${words[@]}"
 	done
+	gives 7 complete python3 -c $'import run, subprocess\ntry: run.run(["sleep", "9"], 1e-5)\nexcept subprocess.TimeoutExpired: exit(7)'
 }
 
 # --- each by itself ----------------------------------------------------------
