@@ -58,7 +58,8 @@ procfs_self(void)
 {
 	char text[PATH_SIZE] = "";
 
-	(void)readlinkat(root_fd, "self", text, sizeof(text) - 1);
+	if (readlinkat(root_fd, "self", text, sizeof(text) - 1) == -1)
+		return 0;
 	return (pid_t)strtol(text, NULL, 10);
 }
 
@@ -260,7 +261,9 @@ procfs_bears(pid_t pid, const char *names)
 
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
 		(void)snprintf(path, sizeof(path), "%d/exe", pid);
-		(void)readlinkat(root_fd, path, program, sizeof(program) - 1);
+		if (readlinkat(root_fd, path, program, sizeof(program) - 1) ==
+		    -1)
+			*program = '\0';
 	}
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
