@@ -289,7 +289,7 @@ _wdrun_option() {
 # after an opening quote, or else after the last = or :, unless COMP_WORDBREAKS
 # lacks these.
 _wdrun_value() {
-	local whole=$3$2 kept='' quote='' cut i
+	local before=${3-} whole=${3-}$2 kept='' quote='' cut i
 
 	if [[ $2 == [\"\']* ]]; then
 		quote=${2:0:1}
@@ -303,7 +303,7 @@ _wdrun_value() {
 		kept=${whole%"$cut"*}$cut
 	done
 	for i in "${!COMPREPLY[@]}"; do
-		COMPREPLY[i]=$3${COMPREPLY[i]}
+		COMPREPLY[i]=$before${COMPREPLY[i]}
 		COMPREPLY[i]=${COMPREPLY[i]#"$kept"}
 	done
 }

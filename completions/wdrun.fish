@@ -99,7 +99,7 @@ complete -c wdrun -n __wdrun_takes_options -l explain -x -a '(__wdrun_runs)' -d 
 complete -c wdrun -n __wdrun_takes_options -l json -d 'show them as JSON'
 complete -c wdrun -n __wdrun_takes_options -l cancel -x -a '(__wdrun_runs)' -d 'stop RUN and exit'
 complete -c wdrun -n __wdrun_takes_options -l reap -d 'end what killed runs have left and exit'
-complete -c wdrun -n __wdrun_takes_options -s q -l quiet -d 'say nothing'
+complete -c wdrun -n __wdrun_takes_options -s q -l quiet -d 'print errors only'
 complete -c wdrun -n __wdrun_takes_options -s v -l verbose -d 'print every decision'
 complete -c wdrun -n __wdrun_takes_options -s h -l help -d 'show help and exit'
 complete -c wdrun -n __wdrun_takes_options -s V -l version -d 'show the version and exit'
