@@ -16,7 +16,7 @@
 
 #define NAME_LENGTH_MAX 255
 #define SHOWN_MAX       255 /* bytes of a value in a message */
-#define NAME_SIZE       32  /* of an option, with "=kill|wait|leave" */
+#define NAME_SIZE       24  /* of an option, with "=DUR" */
 
 enum kind {
 	KIND_FLAG,
@@ -50,7 +50,7 @@ static const struct {
 	[KIND_BOUND] = { "DUR", A_DURATION, 0 },
 	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0 },
 	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
-	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
+	[KIND_SURVIVORS] = { "HOW", "one of kill, wait, leave", 0 },
 	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)",
 	                0 },
 	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
@@ -103,7 +103,7 @@ static const struct row rows[] = {
 	{ "max-after-exit", 0, DURATION(max_after_exit), "10s",
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
-	  "for what is left" },
+	  "kill|wait|leave the rest" },
 	{ "keep", 0, TEXT(KIND_KEEP, keep), "let a daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
