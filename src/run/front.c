@@ -22,7 +22,7 @@
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
 #define DESCRIPTORS_MAX 1024 /* looked through for locks of the caller */
-#define DESCRIPTORS_FEW 32   /* that are often open */
+#define DESCRIPTORS_FEW 16   /* that are often open */
 
 /* Makes the supervisor look at the facts. */
 static void
