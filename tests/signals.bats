@@ -190,7 +190,7 @@ sent_by_another() {
 	wait_until has_lines 1 'got 10' child
 	has_lines 1 'got .*' child
 	ended_by TERM 7
-	start_run env --ignore-signal=INT "$WDRUN" env --default-signal=INT bash -c 'echo "ready $$"; exec sleep 1000'
+	start_run env --ignore-signal=INT "$WDRUN" "$WDRUN" env --default-signal=INT bash -c 'echo "ready $$"; exec sleep 1000'
 	ended_by INT 130
 }
 

@@ -299,6 +299,15 @@ procfs_is_supervisor(pid_t pid)
 	return strcmp(name, SUPERVISOR_NAME) == 0;
 }
 
+bool
+procfs_is_stopping(pid_t pid)
+{
+	char name[sizeof(SUPERVISOR_STOPPING)];
+
+	(void)procfs_read(pid, "comm", name, sizeof(name));
+	return strcmp(name, SUPERVISOR_STOPPING) == 0;
+}
+
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
 #define FIELDS                                                                 \
 	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \

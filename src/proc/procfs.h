@@ -62,6 +62,9 @@ const char *procfs_value(const char *text, const char *name);
 /* Whether PID is a supervisor, of whatever run, by the start of its name. */
 bool procfs_is_supervisor(pid_t pid);
 
+/* Whether it is one that ends its run. */
+bool procfs_is_stopping(pid_t pid);
+
 /* What is not known is 0. */
 struct procstat {
 	char state;

@@ -189,7 +189,9 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_job_control =
 	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
-	const bool is_reload = order_is_reload(run, signal);
+	/* The supervisor of an outer run passes one on, or begins a stop. */
+	const bool is_reload =
+	    order_is_reload(run, signal) && !procfs_is_stopping(info->si_pid);
 	struct facts *const facts = run->facts;
 
 	/* From this process itself: a message could not be written; or a key is
@@ -199,8 +201,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		return false;
 	}
 	if ((signal_is_ignored(signal) &&
-	     (is_of_terminal || !is_terminating || !is_reload ||
-	      procfs_is_supervisor(info->si_pid))) ||
+	     (is_of_terminal || !is_terminating || !is_reload)) ||
 	    (is_of_terminal && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
