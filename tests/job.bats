@@ -156,7 +156,7 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 # bats test_tags=slow
 @test "the clocks stand still if a program stops its job on Ctrl-Z, but not if it waits for the terminal" {
 	at_prompt
-	for row in '-t 2s suspend job' '-t 2s suspend self' '-i 2s suspend job' '-t 2s -i 60 suspend key'; do
+	for row in '-t 2s suspend job' '-t 2s suspend self </dev/null' '-i 2s suspend job' '-t 2s -i 60 suspend key'; do
 		enter "wdrun -n job $row"
 		see_ready
 		[[ $row != *key ]] || press C-z

@@ -72,8 +72,9 @@ terminal_open_shared(struct terminal *terminal)
 		fds_close(fd);
 		return is_stdin;
 	}
-	/* Else a script that runs us by "&" may ask for a password now. */
-	if (terminal_types_nothing())
+	/* A script that runs us by "&" may ask for a password meanwhile. Where
+	 * the shell has made a group of us, it is no script. */
+	if (getpgrp() != getpid() && terminal_types_nothing())
 		fds_close(fd);
 	else
 		terminal->fd = fd;
