@@ -99,7 +99,7 @@ struct options {
 	bool is_timeout;  /* started under the name timeout; and as that: */
 	bool passes_on;   /* a terminating signal, which then cancels nothing */
 	bool hup_cancels; /* a SIGHUP that a process has sent */
-	bool drops_ignored;    /* signals, that the caller ignores */
+	bool drops_ignored;    /* signals that the caller ignores */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
 	bool tells_sigkill;    /* 137, not 124, where that ended the command */
 	bool leads_group;      /* where a shell runs it by "&" */

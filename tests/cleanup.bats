@@ -162,7 +162,7 @@ leaves() {
 		wait; ls'
 	[ "$status" -ne 77 ] || skip "there is no ramfs, or it has times of birth"
 	[ "$output" = $'file\nold\nfile\nold\nstarted' ]
-	has_line_count 1 err
+	has_line_count 2 err
 	has_message --cleanup lock
 
 	# The first write to a file of an image makes a copy, with a new time of birth.

@@ -467,6 +467,28 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 	return fds.count == 0 && (pid_t)number_at(lock, 3) == pid;
 }
 
+/* Returns who has the lock of SCENE, or 0. */
+static pid_t
+find_holder(const struct scene *scene)
+{
+	static struct procfs_list all;
+	struct procstat stat;
+
+	/* First who took it: others may have inherited it, as from flock(1). */
+	procfs_list_names(procfs_fd(), ".", &all);
+	for (size_t i = 0; i <= all.count && duration_now() < scene->until;
+	     i++) {
+		const pid_t pid = i == 0 ? (pid_t)number_at(scene->lock, 3)
+		                         : all.numbers[i - 1];
+
+		if (pid > 0 && pid != scene->sight->pid &&
+		    procstat_read_status(pid, &stat) == 0 && !stat.is_dead &&
+		    holds_lock(scene, pid, scene->lock))
+			return pid;
+	}
+	return 0;
+}
+
 /* Says who has the lock that the thread waits for, by its LOCK: in /proc/locks,
  * "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for the last row
  * without an arrow, which is in fdinfo, too, without its number: proc(5). But
@@ -478,13 +500,11 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 void
 fd_say_holder(struct scene *scene)
 {
-	static struct procfs_list all;
 	const pid_t self = scene->sight->pid;
 	FILE *const locks = fopen("locks", "re");
 	char row[TEXT_SIZE];
 	char last[TEXT_SIZE] = ""; /* without an arrow */
-	char lock[TEXT_SIZE] = "";
-	struct procstat stat;
+	char lock[sizeof(scene->lock)] = "";
 	int rows = 0;
 
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
@@ -509,20 +529,14 @@ fd_say_holder(struct scene *scene)
 
 		(void)snprintf(lock, sizeof(lock), "%s", is_known ? file : "");
 	}
-	/* A process may have inherited an flock(2) of flock(1), say. */
-	procfs_list_names(procfs_fd(), ".", &all);
-	for (size_t i = 0;
-	     i <= all.count && lock[0] != '\0' && duration_now() < scene->until;
-	     i++) {
-		const pid_t pid =
-		    i == 0 ? (pid_t)number_at(lock, 3) : all.numbers[i - 1];
-
-		if (pid <= 0 || pid == self ||
-		    procstat_read_status(pid, &stat) == -1 || stat.is_dead ||
-		    !holds_lock(scene, pid, lock))
-			continue;
-		say(scene, ", held by %d ", pid);
-		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
+	if (lock[0] == '\0')
 		return;
+	if (strcmp(lock, scene->lock) != 0) {
+		memcpy(scene->lock, lock, sizeof(lock));
+		scene->holder = find_holder(scene);
+	}
+	if (scene->holder > 0) {
+		say(scene, ", held by %d ", scene->holder);
+		cmdline_add(&scene->line, scene->holder, COMMAND_WIDTH);
 	}
 }

@@ -16,6 +16,7 @@
 #define ENDS_MAX     4096
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
+#define LOCK_SIZE    256
 
 struct look;
 struct sight;
@@ -88,6 +89,10 @@ struct scene {
 	int named[NAMED_MAX]; /* those that are named */
 	int named_count;
 	bool has_more; /* more could be named, or are not known */
+
+	/* The lock that a thread waited for last, as a text, and its holder. */
+	char lock[LOCK_SIZE];
+	pid_t holder;
 
 	/* The ends of pipes and sockets in the tree, process by process. */
 	bool has_missed; /* some are not known */

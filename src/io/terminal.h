@@ -27,7 +27,7 @@ struct terminal {
 	bool is_keyboard;
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
-	int passed_key;     /* the signal of the last key, if none was made */
+	int passed_key;     /* the signal that an inner run may make of it */
 	int typed_ahead;    /* bytes that came before the terminal was raw */
 	struct part keys;   /* that were read, for the pseudo-terminal */
 	struct terminal_facts *facts;
@@ -70,6 +70,6 @@ void terminal_make_raw(struct terminal *terminal);
 void terminal_end_raw(const struct terminal *terminal, bool for_good);
 
 /* Reads keys, if there are any, for the pseudo-terminal MASTER. A key of which
- * it makes a signal for the command also signals the caller's job. Of one that
- * a raw pseudo-terminal passes on, the front of an inner run may make one. */
+ * it makes a signal for the command also signals the caller's job. A raw
+ * pseudo-terminal makes none: there, the front of an inner run may. */
 void terminal_read_keys(struct terminal *terminal, int master);

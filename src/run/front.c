@@ -63,10 +63,11 @@ front_list_locked_fds(int *fds)
 	struct stat other;
 	size_t count = 0;
 
-	/* Which are open? A list in /proc took a fifth of a start, and so does
-	 * a call for each number: poll(2) tells of those that are rare, as it
-	 * asks the server of a FUSE file system, which may hang. So does
-	 * F_OFD_GETLK, which would tell of locks. */
+	/* Which are open? A list in /proc, or fcntl(2) for each number, takes a
+	 * fifth of a start; poll(2) asks the server of a FUSE file system,
+	 * which may hang. So fcntl(2) tells of the low numbers, poll(2) of the
+	 * rest. F_OFD_GETLK, which would tell of locks, asks the server, too.
+	 */
 	for (int fd = 0; fd < end; fd++) {
 		polled[fd] = (struct pollfd){ .fd = fd };
 		if (fd < DESCRIPTORS_FEW && fcntl(fd, F_GETFD) == -1)
@@ -524,8 +525,10 @@ front_end(struct front *self)
 	front_tell_end(run);
 	if (outcome->kind != OUTCOME_SIGNAL)
 		_exit(outcome->value);
-	/* Of this key an inner run has made the signal, which was for all. */
-	if (outcome->value == run->output.terminal.passed_key)
+	/* An inner run has made this signal of a key, for its own job: ours
+	 * gets it, too. */
+	if (outcome->value == run->output.terminal.passed_key &&
+	    run->facts->cancels == 0)
 		(void)kill(0, outcome->value);
 	signal_die_by(outcome->value);
 }

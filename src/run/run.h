@@ -183,11 +183,11 @@ struct supervisor {
 	bool front_is_dead;
 
 	int64_t reloaded_at; /* RELOAD was passed on to the target */
-	int reload;
-	int cancel_signal; /* the last terminating signal */
-	int target_stop;   /* the signal that has stopped the target, or 0 */
-	int stop_order;    /* to the front, since SIGCONT; SIGTSTP stays */
-	unsigned stops;    /* so many numbers of facts.stop were given */
+	int reload;          /* the last signal that was for the target alone */
+	int cancel_signal;   /* the last terminating signal */
+	int target_stop;     /* the signal that has stopped the target, or 0 */
+	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
+	unsigned stops;      /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */

@@ -165,7 +165,8 @@ follow_target(struct supervisor *self, int64_t now)
 	           run->target->pid) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
 
-		/* Ctrl-Z on a terminal of its own, which su(1) answers so. */
+		/* On a terminal of its own, no SIGTSTP comes to the front: but
+		 * it knows the key, which su(1) answers by SIGSTOP. */
 		if (atomic_exchange(&terminal->facts->suspends, false) &&
 		    is_stopped && info.si_status == SIGSTOP)
 			info.si_status = SIGTSTP;

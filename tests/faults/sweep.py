@@ -44,7 +44,7 @@ CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
     (False, '', 'arch_prctl clock_gettime exit geteuid getpgrp getpid getppid '
                 'getpriority getrusage gettid getuid restart_syscall '
                 'rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn '
-                'sched_getaffinity set_tid_address umask uname'),
+                'sched_getaffinity sched_getscheduler set_tid_address umask uname'),
     (True, '', 'clock_nanosleep exit_group nanosleep sched_yield waitid'),
     (True, 'EAGAIN ENOMEM', 'clone fork rt_sigqueueinfo vfork'),
     (True, 'EINTR', 'poll ppoll rt_sigtimedwait wait4'),
