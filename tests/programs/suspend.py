@@ -5,15 +5,12 @@ import os
 import signal
 import sys
 
-
-def stop_oneself(*_):
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-signal.signal(signal.SIGTSTP, stop_oneself if sys.argv[1] == 'key' else signal.SIG_DFL)
+job, stop = (0 if sys.argv[1] == 'job' else os.getpid()), signal.SIGTSTP
+if sys.argv[1] == 'key':
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
 print('ready', os.getpid(), flush=True)
 if sys.argv[1] == 'key':
-    signal.pause()
-else:
-    os.kill(0 if sys.argv[1] == 'job' else os.getpid(), signal.SIGTSTP)
+    signal.sigwait({signal.SIGTSTP})
+    stop = signal.SIGSTOP
+os.kill(job, stop)
 print('back', flush=True)
