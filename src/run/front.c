@@ -22,7 +22,7 @@
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
 #define DESCRIPTORS_MAX 1024 /* looked through for locks of the caller */
-#define DESCRIPTORS_FEW 16   /* that are often open */
+#define DESCRIPTORS_FEW 10   /* a shell's redirections: of one digit */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -70,7 +70,8 @@ front_list_locked_fds(int *fds)
 	 */
 	for (int fd = 0; fd < end; fd++) {
 		polled[fd] = (struct pollfd){ .fd = fd };
-		if (fd < DESCRIPTORS_FEW && fcntl(fd, F_GETFD) == -1)
+		if (fd > STDERR_FILENO && fd < DESCRIPTORS_FEW &&
+		    fcntl(fd, F_GETFD) == -1)
 			polled[fd].revents = POLLNVAL;
 	}
 	if (end > DESCRIPTORS_FEW)
