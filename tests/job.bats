@@ -119,7 +119,6 @@ load bounds
 }
 
 @test "a command's kill 0 is for its job, and does not cancel the run; a key that ends the command spares its survivors" {
-	need strace
 	at_prompt
 	printf '%s\n' 'sigcount & trap "" TERM INT; kill 0; kill -INT 0; wait' \
 		'echo "cleaned up"; exit 3' >script
@@ -128,11 +127,6 @@ load bounds
 		wait_until shows '^cleaned up'
 		last_is 3
 	done
-	# The supervisor is held up while the command is started.
-	enter 'strace -qqfo trace -e trace=vfork -e inject=vfork:delay_exit=100000 wdrun sh -c "trap \"\" TERM; kill 0; sleep 0.3; exit 3"'
-	wait_until prompted
-	no shows 'wdrun: cancelled'
-	last_is 3
 
 	enter 'wdrun -n own sh -c "wdrun --cancel own; exec sleep 1000"'
 	last_is 143
@@ -151,6 +145,12 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 	wait_until prompted
 	has_lines 1 'got 2' counted
 	has_lines 1 'got 10' counted
+	need strace
+	# The supervisor is held up while the command is started.
+	enter 'strace -qqfo trace -e trace=vfork -e inject=vfork:delay_exit=100000 wdrun sh -c "trap \"\" TERM; kill 0; sleep 0.3; exit 3"'
+	wait_until prompted
+	no shows 'wdrun: cancelled'
+	last_is 3
 }
 
 # bats test_tags=slow

@@ -45,12 +45,13 @@ fds_release(const int keep[], size_t count)
 }
 
 struct kernel_statx
-fds_look_at(int fd)
+fds_look_at(int fd, const char *path)
 {
 	struct kernel_statx file = { .mode = 0 };
 
-	(void)syscall(SYS_statx, fd, "", AT_EMPTY_PATH | KERNEL_STATX_DONT_SYNC,
-	              KERNEL_STATX_KIND, &file);
+	(void)syscall(SYS_statx, fd, path,
+	              AT_EMPTY_PATH | KERNEL_STATX_DONT_SYNC, KERNEL_STATX_KIND,
+	              &file);
 	return file;
 }
 

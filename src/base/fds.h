@@ -15,9 +15,10 @@ int fds_fill_standard(int flags);
  * but the COUNT in KEEP, which may be -1; goes to "/": no mount stays busy. */
 void fds_release(const int keep[], size_t count);
 
-/* The mode, 0 if it is not known, and the inode of an open file, without a
- * request to the server of its file system, which may hang. */
-struct kernel_statx fds_look_at(int fd);
+/* The mode, 0 if it is not known, and the inode of the file PATH in FD, or of
+ * FD itself if PATH is "", without a request to the server of its file system,
+ * which may hang. */
+struct kernel_statx fds_look_at(int fd, const char *path);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);

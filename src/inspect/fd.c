@@ -393,7 +393,6 @@ fd_say(struct scene *scene, int fd)
 	const struct descriptor process =
 	    read_descriptor(scene->sight->pid, fd);
 	const char *const link = end.link;
-	struct kernel_statx file = { .mode = 0 };
 	enum source source = SOURCE_OTHERS;
 
 	scene->is_apart = strcmp(link, process.link) != 0;
@@ -408,10 +407,8 @@ fd_say(struct scene *scene, int fd)
 	}
 	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
-	/* A file system may hang: only what the kernel knows is asked. */
-	(void)syscall(SYS_statx, AT_FDCWD, end.path, KERNEL_STATX_DONT_SYNC,
-	              KERNEL_STATX_KIND, &file);
-	if (starts_with(link, "pipe:[") || S_ISFIFO(file.mode))
+	if (starts_with(link, "pipe:[") ||
+	    S_ISFIFO(fds_look_at(AT_FDCWD, end.path).mode))
 		return say_pipe(scene, &end);
 	for (size_t i = 0; i < COUNT(sources); i++) {
 		if (starts_with(link, sources[i].link))

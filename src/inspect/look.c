@@ -42,7 +42,7 @@ void
 look_note_streams(struct look *look, const int fds[LOOK_STREAMS])
 {
 	for (int i = 0; i < LOOK_STREAMS; i++) {
-		const struct kernel_statx file = fds_look_at(fds[i]);
+		const struct kernel_statx file = fds_look_at(fds[i], "");
 
 		if (S_ISFIFO(file.mode) || S_ISSOCK(file.mode))
 			(void)snprintf(look->streams[i], LOOK_LINK_SIZE,

@@ -177,7 +177,7 @@ wants_keys(void)
 		return false;
 	if (terminal_types_nothing())
 		return false;
-	return !S_ISFIFO(fds_look_at(STDIN_FILENO).mode) ||
+	return !S_ISFIFO(fds_look_at(STDIN_FILENO, "").mode) ||
 	       poll(&in, 1, 0) != 1 ||
 	       (in.revents & (POLLIN | POLLHUP)) != POLLHUP;
 }

@@ -20,7 +20,7 @@
 bool
 terminal_is_controlling(int fd)
 {
-	const mode_t mode = fds_look_at(fd).mode;
+	const mode_t mode = fds_look_at(fd, "").mode;
 
 	/* tcgetsid(3) fails for any other terminal (ioctl_tty(2), TIOCGSID);
 	 * but of a pseudo-terminal's master it returns the slave's session. */
@@ -30,7 +30,8 @@ terminal_is_controlling(int fd)
 bool
 terminal_types_nothing(void)
 {
-	return S_ISCHR(fds_look_at(STDIN_FILENO).mode) && !isatty(STDIN_FILENO);
+	return S_ISCHR(fds_look_at(STDIN_FILENO, "").mode) &&
+	       !isatty(STDIN_FILENO);
 }
 
 static bool
@@ -238,7 +239,7 @@ terminal_end_raw(const struct terminal *terminal, bool for_good)
 
 /* The signal that a terminal of these modes makes of KEY, or 0. */
 static int
-signal_of(cc_t key, const struct termios *modes)
+signal_of_key(cc_t key, const struct termios *modes)
 {
 	return key == _POSIX_VDISABLE      ? 0
 	       : key == modes->c_cc[VINTR] ? SIGINT
@@ -277,9 +278,10 @@ terminal_read_keys(struct terminal *terminal, int master)
 		    !is_raw && tcgetpgrp(master) == terminal->facts->group;
 
 		terminal->passed_key =
-		    is_raw ? signal_of((cc_t)text[length - 1], &now) : 0;
+		    is_raw ? signal_of_key((cc_t)text[length - 1], &now) : 0;
+		/* The pseudo-terminal will make the command's signals. */
 		for (int i = 0; i < length && is_signal; i++) {
-			const int signal = signal_of((cc_t)text[i], &now);
+			const int signal = signal_of_key((cc_t)text[i], &now);
 
 			if (signal == SIGTSTP)
 				terminal->facts->suspends = true;

@@ -27,9 +27,9 @@ struct terminal {
 	bool is_keyboard;
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
-	int passed_key;     /* the signal that an inner run may make of it */
 	int typed_ahead;    /* bytes that came before the terminal was raw */
 	struct part keys;   /* that were read, for the pseudo-terminal */
+	int passed_key;     /* the signal that an inner run makes of the last */
 	struct terminal_facts *facts;
 };
 

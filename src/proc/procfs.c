@@ -290,22 +290,26 @@ procfs_descends(pid_t pid, pid_t ancestor)
 	return ancestor > 0 && stat.parent == ancestor;
 }
 
+/* Whether the name of PID begins with NAME. */
+static bool
+has_name(pid_t pid, const char *name)
+{
+	char comm[COMM_SIZE + 1];
+
+	(void)procfs_read(pid, "comm", comm, sizeof(comm));
+	return strncmp(comm, name, strlen(name)) == 0;
+}
+
 bool
 procfs_is_supervisor(pid_t pid)
 {
-	char name[sizeof(SUPERVISOR_NAME)];
-
-	(void)procfs_read(pid, "comm", name, sizeof(name));
-	return strcmp(name, SUPERVISOR_NAME) == 0;
+	return has_name(pid, SUPERVISOR_NAME);
 }
 
 bool
 procfs_is_stopping(pid_t pid)
 {
-	char name[sizeof(SUPERVISOR_STOPPING)];
-
-	(void)procfs_read(pid, "comm", name, sizeof(name));
-	return strcmp(name, SUPERVISOR_STOPPING) == 0;
+	return has_name(pid, SUPERVISOR_STOPPING);
 }
 
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */

@@ -90,8 +90,8 @@ struct record {
 bool record_is_wanted(const struct options *options);
 
 /* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
- * if that is wanted. May make the registry. Returns 0, or -1
- * after a message. */
+ * if that is wanted. May make the registry. Returns 0, or -1 after a message.
+ */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 

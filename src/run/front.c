@@ -65,15 +65,10 @@ front_list_locked_fds(int *fds)
 
 	/* Which are open? A list in /proc, or fcntl(2) for each number, takes a
 	 * fifth of a start; poll(2) asks the server of a FUSE file system,
-	 * which may hang. So fcntl(2) tells of the low numbers, poll(2) of the
-	 * rest. F_OFD_GETLK, which would tell of locks, asks the server, too.
-	 */
-	for (int fd = 0; fd < end; fd++) {
-		polled[fd] = (struct pollfd){ .fd = fd };
-		if (fd > STDERR_FILENO && fd < DESCRIPTORS_FEW &&
-		    fcntl(fd, F_GETFD) == -1)
-			polled[fd].revents = POLLNVAL;
-	}
+	 * which may hang. So only the low numbers are asked one by one, below.
+	 * F_OFD_GETLK, which would tell of locks, asks the server, too. */
+	for (int fd = DESCRIPTORS_FEW; fd < end; fd++)
+		polled[fd].fd = fd;
 	if (end > DESCRIPTORS_FEW)
 		(void)poll(&polled[DESCRIPTORS_FEW],
 		           (nfds_t)(end - DESCRIPTORS_FEW), 0);
