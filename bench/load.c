@@ -73,6 +73,8 @@ write_blocks(size_t size, int count)
 	static char block[1 << 20];
 
 	memset(block, '.', sizeof(block));
+	for (size_t i = 99; i < sizeof(block); i += 100) /* lines */
+		block[i] = '\n';
 	for (int i = 0; i < count; i++) {
 		for (size_t done = 0; done < size;) {
 			const ssize_t length =

@@ -102,13 +102,15 @@ sink_of(int fd)
 	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
-/* How many of the LEFT bytes at TEXT one write takes. Those are whole lines
- * that a pipe (PIPE_BUF bytes, pipe(7)) or a Unix socket takes as a whole or
- * not at all: so no other writer gets into them. A line that is longer, or its
- * begin, is a write of its own. */
+/* How many bytes of PART one write takes. Those are whole lines that a pipe
+ * (PIPE_BUF bytes, pipe(7)) or a Unix socket takes as a whole or not at all: so
+ * no other writer gets into them. A line that is longer, or its begin, is a
+ * write of its own. */
 static size_t
-next_size(enum sink sink, const char *text, size_t left)
+next_size(enum sink sink, struct part *part)
 {
+	const char *const text = part->text + part->written;
+	const size_t left = part->size - part->written;
 	const size_t most = sink == SINK_SOCKET ? SOCKET_BUF : PIPE_BUF;
 	const size_t size = left < most ? left : most;
 	const char *end;
@@ -116,13 +118,18 @@ next_size(enum sink sink, const char *text, size_t left)
 	if (sink == SINK_PLAIN)
 		return left;
 	end = memrchr(text, '\n', size);
+	if (end != NULL)
+		return (size_t)(end - text) + 1;
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
 	 * unless another process fills it first. */
-	if (end == NULL && sink == SINK_POLLED)
+	if (sink == SINK_POLLED)
 		return size;
-	if (end == NULL)
+	if (part->line_end <= part->written) {
 		end = memchr(text + size, '\n', left - size);
-	return end == NULL ? left : (size_t)(end - text) + 1;
+		part->line_end =
+		    end == NULL ? part->size : (size_t)(end - part->text) + 1;
+	}
+	return part->line_end - part->written;
 }
 
 int
@@ -134,8 +141,7 @@ fds_write_part(int fd, struct part *part)
 
 	while (part->written < part->size) {
 		const char *const text = part->text + part->written;
-		const size_t size =
-		    next_size(sink, text, part->size - part->written);
+		const size_t size = next_size(sink, part);
 
 		/* O_NONBLOCK would affect all who share FD's description. */
 		if (sink == SINK_POLLED && poll(&room, 1, 0) == 0)
@@ -158,7 +164,7 @@ fds_write_part(int fd, struct part *part)
 bool
 fds_write(int fd, char *data, size_t size, int patience_ms)
 {
-	struct part part = { data, size, 0 };
+	struct part part = { .text = data, .size = size };
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	int why;
 

@@ -35,6 +35,7 @@ struct part {
 	char *text;
 	size_t size;
 	size_t written;
+	size_t line_end; /* of a long line that is being written */
 };
 
 /* Writes the rest of PART to FD until that is full. Returns 0, or errno. */

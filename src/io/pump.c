@@ -70,14 +70,14 @@ read_chunk(struct output *output, struct stream *stream)
 		return false;
 	output->taken += (uint64_t)length;
 	output_note_heard(output);
-	*chunk = *copy = (struct part){ text, (size_t)length, 0 };
+	*chunk = *copy = (struct part){ .text = text, .size = (size_t)length };
 	if (stream->is_terminal) {
 		/* The copy is without each "\r" that the pseudo-terminal, and
 		 * not the program itself, has added to "\n". A "\r" at the
 		 * end waits for the next chunk, or is lost. */
 		const bool is_added = adds_returns(stream->in_fd);
 
-		*copy = (struct part){ text + CHUNK_SIZE + UNTIL_MAX, 0, 0 };
+		*copy = (struct part){ .text = text + CHUNK_SIZE + UNTIL_MAX };
 		for (size_t i = 0; i < chunk->size; i++) {
 			if (stream->keeps_return &&
 			    (text[i] != '\n' || !is_added))

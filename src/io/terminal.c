@@ -271,7 +271,8 @@ terminal_read_keys(struct terminal *terminal, int master)
 	    tcgetattr(terminal->fd, &now) == 0 && (now.c_lflag & ICANON) != 0)
 		text[length++] = (char)now.c_cc[VEOF];
 	if (length > 0)
-		terminal->keys = (struct part){ text, (size_t)length, 0 };
+		terminal->keys =
+		    (struct part){ .text = text, .size = (size_t)length };
 	if (length > 0 && tcgetattr(master, &now) == 0) {
 		const bool is_raw = (now.c_lflag & ISIG) == 0;
 		const bool is_signal =
