@@ -206,11 +206,14 @@ tree_is_empty(struct tree *tree)
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
+	const bool is_soon = duration_now() - tree->signalled_at < TICK;
+
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours && tree->target != 0 &&
 	       (pid == tree->target ||
 	        (tree->keep == NULL && getpgid(pid) == tree->target)) &&
-	       (walk.is_initial || time_before_signal(tree, pid) >= 0);
+	       (walk.is_initial ||
+	        time_before_signal(tree, pid) >= (is_soon ? 0 : TICK));
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child

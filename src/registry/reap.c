@@ -135,14 +135,15 @@ find_noted(const struct search *search, pid_t pid)
 	return NULL;
 }
 
-/* Whether PID, or an ancestor that is no older than RUN, bears a name of --keep
- * and leads a session. */
+/* Whether PID, or an ancestor below the front of RUN, which may be dead, bears
+ * a name of --keep and leads a session. */
 static bool
 is_kept(const struct search *search, const struct entry *run, pid_t pid)
 {
 	struct procstat stat;
 
-	while (run->keep != NULL && read_stat(search, pid, &stat) &&
+	while (run->keep != NULL && pid != run->front.pid &&
+	       read_stat(search, pid, &stat) &&
 	       stat.start >= run->front.start) {
 		if (stat.session == pid && procfs_bears(pid, run->keep))
 			return true;
