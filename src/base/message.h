@@ -8,6 +8,7 @@ struct strbuf;
 /* What the watchers know of stderr. The pump sets the first, a stop the second.
  */
 struct message_facts {
+	char text[32768]; /* what a look can tell, and more: whole pages */
 	/* What the front has carried to stderr ends in mid-line: then the next
 	 * message begins with a newline. */
 	atomic_int in_line;
@@ -15,7 +16,6 @@ struct message_facts {
 	 * message_release(): a full-screen program would paint over them. */
 	atomic_int is_held;
 	atomic_uint length;
-	char text[32768]; /* what a look can tell, and more */
 };
 
 /* Of this process alone, until it points to memory that both share. */

@@ -429,7 +429,8 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 {
 	if (child == tree->target || wait_peek(child, WEXITED, end) <= 0)
 		return false;
-	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
+	if (tree->spares)
+		spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
 	return true;
 }

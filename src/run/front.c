@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +20,8 @@
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
-#define DESCRIPTORS_MAX 1024 /* looked through for locks of the caller */
-#define DESCRIPTORS_FEW 10   /* a shell's redirections: of one digit */
+#define DESCRIPTORS_MAX 1024 /* that may be of a file that is locked */
+#define CLOSED_MAX      10   /* in a row, behind which no lock is looked for */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -53,41 +52,40 @@ pump_until(const struct front *self, int64_t until)
 		wake_supervisor(self);
 }
 
+/* Whether this process has locked the file of FD by fcntl(2): the kernel shows
+ * that at the descriptor that took the lock: proc(5), fdinfo. */
+static bool
+has_lock(int fd)
+{
+	char name[32];
+	char text[1024];
+
+	(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	return procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
+	       strstr(text, ": POSIX ") != NULL;
+}
+
 int *
 front_list_locked_fds(int *fds)
 {
-	struct pollfd polled[DESCRIPTORS_MAX] = { { .fd = 0 } };
-	const long limit = sysconf(_SC_OPEN_MAX); /* poll(2) takes no more */
-	const int end = limit < DESCRIPTORS_MAX ? (int)limit : DESCRIPTORS_MAX;
 	struct stat locked;
 	struct stat other;
 	size_t count = 0;
+	int closed = 0;
 
-	/* Which are open? A list in /proc, or fcntl(2) for each number, takes a
-	 * fifth of a start; poll(2) asks the server of a FUSE file system,
-	 * which may hang. So only the low numbers are asked one by one, below.
-	 * F_OFD_GETLK, which would tell of locks, asks the server, too. */
-	for (int fd = DESCRIPTORS_FEW; fd < end; fd++)
-		polled[fd].fd = fd;
-	if (end > DESCRIPTORS_FEW)
-		(void)poll(&polled[DESCRIPTORS_FEW],
-		           (nfds_t)(end - DESCRIPTORS_FEW), 0);
-	for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
-		char name[32];
-		char text[1024];
+	/* A list in /proc takes a fifth of a start. poll(2) and F_OFD_GETLK,
+	 * which would tell more at once, ask the server of a FUSE file system,
+	 * which may hang. */
+	for (int fd = STDERR_FILENO + 1; closed < CLOSED_MAX; fd++) {
+		const int flags = fcntl(fd, F_GETFD);
 
-		/* What is not inherited is close-on-exec. The kernel shows a
-		 * lock at the descriptor that took it: proc(5), fdinfo. */
-		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if ((polled[fd].revents & POLLNVAL) != 0 ||
-		    fcntl(fd, F_GETFD) != 0 ||
-		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
-		    strstr(text, ": POSIX ") == NULL ||
-		    fstat(fd, &locked) == -1)
+		closed = flags == -1 ? closed + 1 : 0;
+		/* What is not inherited is close-on-exec. */
+		if (flags != 0 || !has_lock(fd) || fstat(fd, &locked) == -1)
 			continue;
-		for (int i = 0; i < end && count < LOCKED_FDS; i++) {
-			if ((polled[i].revents & POLLNVAL) == 0 &&
-			    fstat(i, &other) == 0 &&
+		for (int i = 0; i < DESCRIPTORS_MAX && count < LOCKED_FDS;
+		     i++) {
+			if (fstat(i, &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
 				fds[count++] = i;

@@ -98,6 +98,7 @@ struct sender {
  * (2) and the front, in the drain, when the supervisor is dead
  */
 struct facts {
+	struct message_facts messages; /* first: it ends at a used page */
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
@@ -134,7 +135,6 @@ struct facts {
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
 	struct look first_look; /* that of the first stop, for the report */
-	struct message_facts messages;
 };
 
 /* Where --report goes: to STREAM_FD; or, if that is -1, it replaces FILE. */
