@@ -267,14 +267,20 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	struct run *const run = self->run;
 	const struct terminal *const terminal = &run->output.terminal;
 	bool *const had_screen = &terminal->facts->had_screen;
+	const bool is_first = run->facts->reason == REASON_NONE;
 
 	supervisor_mark_kept(self);
 	clocks_resume(self, now);
 	self->due[CLOCK_HEARTBEAT] = NEVER;
-	if (run->facts->reason != REASON_NONE)
+	if (is_first)
+		run->facts->reason = why;
+	/* If a busy tree leaves this process no processor from here on, the
+	 * front sends the signal of the stop. */
+	if (reasons[why].next == STATE_STOPPING && why != REASON_CANCELLED)
+		supervisor_tell_phase(self, PHASE_LOOK);
+	if (!is_first)
 		return;
 	tree_take_priority(); /* before the look, which needs it, too */
-	run->facts->reason = why;
 	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
 	 * the screen. */
 	if (run->shares_group) {
@@ -287,7 +293,6 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 			    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
 		message_facts->is_held = run->has_taken_over || *had_screen;
 	}
-	supervisor_tell_phase(self, PHASE_STOP);
 }
 
 /* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
@@ -325,7 +330,9 @@ stop_tree(struct supervisor *self, enum reason why)
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	self->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
+	if (!is_cancel)
+		self->tree.group_has_signal |=
+		    atomic_exchange(&run->facts->has_signalled, true);
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
 	const size_t count =
@@ -375,6 +382,8 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 
 	const size_t seen = tell_look(self, why);
 
+	if (is_stop)
+		supervisor_tell_phase(self, PHASE_STOP);
 	self->state = next;
 	if (next == STATE_LINGERING)
 		begin_lingering(self, now);

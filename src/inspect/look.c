@@ -141,7 +141,6 @@ look_take(struct look *look, int64_t until)
 
 			scene.sight = &look->sights[i];
 			scene.until = now + (until - now) / 2;
-			look->steps++;
 			if (now >= until)
 				return;
 			if (!in_depth)

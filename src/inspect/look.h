@@ -33,7 +33,6 @@ struct sight {
 
 /* A look at a tree; at first all 0. The caller sets what says so. */
 struct look {
-	atomic_uint steps; /* counts the processes: in the front's sight */
 	/* Of look_note_streams(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
 	bool tells_holders; /* of the output: set by the caller, as these: */

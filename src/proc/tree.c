@@ -202,7 +202,8 @@ tree_is_empty(struct tree *tree)
 }
 
 /* Whether PID had the signal as the target, or in its group. A later reading
- * may find an orphan there that a handler of the signal has started. */
+ * may find an orphan there that was started after the signal: perhaps in the
+ * same TICK, if that is over now. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
@@ -408,7 +409,6 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	memset(seen, 0, sizeof(seen));
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
@@ -418,6 +418,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
+	memset(seen, 0, sizeof(seen)); /* here, as half a MiB takes long */
 
 	return tree_signal_again(tree, until);
 }

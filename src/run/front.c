@@ -18,10 +18,10 @@
 #define STOP_WAITS      25 /* for others of the group to stop */
 #define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define LOOK_WAIT       (250 * MILLISECOND)
-#define LOOK_WAITS      8 /* one of 2 s could pass while a freezer holds both */
+#define LOOK_WAIT       (175 * MILLISECOND) /* two are over LOOK_BOUND */
 #define DESCRIPTORS_MAX 1024 /* that may be of a file that is locked */
 #define CLOSED_MAX      10   /* in a row, behind which no lock is looked for */
+#define LOOK_WAITS      2    /* one could pass while a freezer holds both */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -244,14 +244,11 @@ look_at_facts(struct front *self)
 	const struct facts *const facts = self->run->facts;
 	const int64_t now = run_time(self);
 	const int64_t end = end_of_stop(self);
-	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
 	if (facts->cancels > 0 && end < self->deadline)
 		self->deadline = end;
-	/* Once the front has sent the first signal, a step puts nothing off. */
-	if (phase != self->phase ||
-	    (steps != self->steps && self->lateness == LATE_NOT)) {
+	if (phase != self->phase) {
 		self->lateness = LATE_NOT;
 		self->waits = 0;
 		self->deadline = phase == PHASE_END    ? now
@@ -259,7 +256,6 @@ look_at_facts(struct front *self)
 		                                       : end;
 	}
 	self->phase = phase;
-	self->steps = steps;
 	/* While its look hangs, it obeys no third signal: it has a second. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
 	    (self->lateness == LATE_NOT ||
@@ -288,9 +284,10 @@ signal_tree(const struct run *run, int signal)
 		tree_signal_target(&tree, signal);
 }
 
-/* The deadline of the supervisor has passed: its look hangs; or it hangs in a
- * file system, or in a debugger. It has more time, as both watchers may have
- * been stopped, by a freezer, say; then it is killed, and then given up. */
+/* The deadline of the supervisor has passed: its look takes long, as the tree
+ * leaves it no processor; or it hangs in a file system, or in a debugger. It
+ * has more time, as both watchers may have been stopped, by a freezer, say;
+ * then it is killed, and then given up. */
 static void
 end_late_supervisor(struct front *self)
 {
@@ -305,19 +302,19 @@ end_late_supervisor(struct front *self)
 	}
 	self->lateness++; /* the next of the enum */
 	self->deadline = run_time(self) + PATIENCE;
-	/* The front sends the first signal itself, and --kill-after runs. */
-	if (looks) {
+	if (looks)
 		self->deadline =
 		    duration_add(run_time(self), options->kill_after);
+	/* The front sends the first signal itself, and --kill-after runs. */
+	if (looks && !atomic_exchange(&run->facts->has_signalled, true)) {
 		signal_tree(run, options->signal);
 		signal_tree(run, SIGCONT);
-		/* Last: two signals are no harm. */
-		run->facts->has_signalled = true;
+		if (!options->quiet)
+			message("%s; the look at its processes takes long: "
+			        "sending %s",
+			        reasons[run->facts->reason].words,
+			        signal_name(options->signal));
 	}
-	if (looks && !options->quiet)
-		message("%s; the look at its processes hangs: sending %s",
-		        reasons[run->facts->reason].words,
-		        signal_name(options->signal));
 	if (self->lateness != LATE_KILLED)
 		return;
 	if (!options->quiet)

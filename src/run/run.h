@@ -20,7 +20,7 @@
 #include "registry/registry.h"
 #include "watchdog.h"
 
-#define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
+#define LOOK_BOUND      (300 * MILLISECOND) /* of the supervisor */
 #define FRONT_STOP_STEP 256          /* facts.stop: number * this + signal */
 #define READER_PATIENCE (2 * SECOND) /* for a reader that takes nothing */
 #define UNTIL_GRACES    10
@@ -86,7 +86,8 @@ struct sender {
  * counted_ms                   both              both        with the order
  * hup_is_for_group             front             supervisor  with the order
  * undone_stop                  front             supervisor  with the order
- * front_stops, has_signalled   front             supervisor  (asked for)
+ * front_stops                  front             supervisor  (asked for)
+ * has_signalled                both              both        (asked for)
  * output                       both: io/output.h both        SIGCHLD
  * stop                         supervisor (2)    front       SIGCHLD, SIGCONT
  * phase, look, first_look      (1)               front       SIGCHLD: the phase
@@ -130,7 +131,7 @@ struct facts {
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
 	struct sender cancelled_by;  /* orders.c */
 	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
-	atomic_int has_signalled;    /* the front, while the look hangs */
+	atomic_int has_signalled; /* the group: who sets it sends the first */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -208,10 +209,9 @@ struct front {
 	struct run *run;
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
-	unsigned steps;
-	unsigned stop;    /* as last obeyed */
-	int waits;        /* LOOK_WAITs that have passed without a step */
-	int64_t deadline; /* for its next sign of life, or NEVER */
+	unsigned stop;           /* as last obeyed */
+	int waits;               /* LOOK_WAITs that have passed in the look */
+	int64_t deadline;        /* for its next sign of life, or NEVER */
 	enum lateness lateness;
 	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
 };

@@ -53,9 +53,7 @@ tell_look(struct supervisor *self, enum reason why)
 	look->tells_holders = run->target->exited_by_itself;
 	look->target = run->target->pid;
 	look->stop_signal = self->target_stop;
-	supervisor_tell_phase(self, PHASE_LOOK);
 	look_take(look, until);
-	supervisor_tell_phase(self, PHASE_STOP);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
 	return self->tree.count;
