@@ -73,10 +73,11 @@ beside_hung_fs() {
 	gives 3 finish
 }
 
-@test "if the supervisor hangs while it reads the tree, and then goes on, the stop still has its whole grace period" {
-	underway -t 3 -k 6 escape fork setsid stubborn
+@test "if the supervisor hangs while it reads the tree, and then goes on, the stop has sent its signal once, and has its whole grace period" {
+	underway -t 3 -k 6 -s INT sigcount 9
 	seized "$supervisor" /wchan 4
 	gives 124 finish
+	has_lines 1 'got 2'
 	has_message 'killing 1 process:' # 6 s after the look
 	no has_message "$supervisor"
 	wait "$!"
@@ -99,7 +100,6 @@ beside_hung_fs() {
 	underway --lock=lock -k 0 escape fork setsid stubborn
 	seized "$supervisor"
 	says_ready out
-
 	ended_by TERM 137
 	is_dead "$ready"
 	wait "$!" # the debugger
