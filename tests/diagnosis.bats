@@ -83,7 +83,7 @@ say() {
 	exec 7<&-
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=smoke,slow,calls
 @test "a stop tells if a process waits for a child, a signal, a time, a lock or events, computes, or is stopped" {
 	# Of an event loop a stop tells what that waits for, not its own plumbing.
 	mkfifo keys

@@ -18,7 +18,7 @@
 #define STOP_WAITS      25 /* for others of the group to stop */
 #define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define LOOK_WAIT       (175 * MILLISECOND) /* two are over LOOK_BOUND */
+#define LOOK_WAIT       (250 * MILLISECOND) /* two are over LOOK_BOUND */
 #define DESCRIPTORS_MAX 1024 /* that may be of a file that is locked */
 #define CLOSED_MAX      10   /* in a row, behind which no lock is looked for */
 #define LOOK_WAITS      2    /* one could pass while a freezer holds both */
