@@ -72,6 +72,7 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_first;   /* a signal from which a process may end in order */
 	bool is_initial; /* the first reading for that signal */
+	int64_t margin;  /* 0 until all that it can have reached are seen */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -202,19 +203,17 @@ tree_is_empty(struct tree *tree)
 }
 
 /* Whether PID had the signal as the target, or in its group. A later reading
- * may find an orphan there that was started after the signal: perhaps in the
- * same TICK, if that is over now. */
+ * may find an orphan there that was started after the signal: once all who had
+ * it are seen, perhaps in the same TICK. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
-	const bool is_soon = duration_now() - tree->signalled_at < TICK;
-
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours && tree->target != 0 &&
 	       (pid == tree->target ||
 	        (tree->keep == NULL && getpgid(pid) == tree->target)) &&
 	       (walk.is_initial ||
-	        time_before_signal(tree, pid) >= (is_soon ? 0 : TICK));
+	        time_before_signal(tree, pid) >= walk.margin);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -418,9 +417,13 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
+	walk.margin = 0;
 	memset(seen, 0, sizeof(seen)); /* here, as half a MiB takes long */
 
-	return tree_signal_again(tree, until);
+	const size_t count = tree_signal_again(tree, until);
+
+	walk.margin = TICK;
+	return count;
 }
 
 /* --- the end -------------------------------------------------------------- */
