@@ -27,6 +27,9 @@ deaf_daemon=(escape fork setsid stubborn)
 	[ "$output$stderr" = "done" ]
 	goes_on --timeout=0 --idle-timeout=0
 	goes_on --timeout=never --kill-after=never
+	# The filter of a systemd(1) unit kills whoever asks for priority.
+	gives 124 complete_late forbid "$WDRUN" -t LIMIT sigcount
+	has_lines 1 'got 15'
 }
 
 @test "a stop prints each process of the tree; --verbose prints each decision, too, and --quiet prints nothing" {

@@ -114,12 +114,10 @@ reaches() {
 		setsid bash -c "setsid sigcount & wait" &
 		(setsid sigcount &)
 		setsid env --ignore-signal=40 threads fork "$PROGRAMS/sigcount" &'
-
 	# While the crowd is visited, the shells die, and what they leave are orphans
 	# of the group that has had the signal.
 	reaches 41 41 'crowd 150 >crowd & await_file crowd
 		for _ in {1..40}; do sh -c "sigcount & wait" & done'
-
 	# No bash, since version 5.1 may end with 0 there, if it has a trap.
 	underway -k never sh -c 'escape setsid stopped & until [ -s out ]; do sleep .02; done; kill -STOP $$'
 	wait_until is_stopped "$target"
@@ -170,7 +168,6 @@ reaches() {
 		has_lines 1 'got 15'
 		nobody_is_left
 	done
-
 	# The process outside the group says when the tree was read: what the
 	# handler starts then is not found with the others.
 	export clean_up='

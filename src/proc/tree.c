@@ -1,6 +1,7 @@
 /* The tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <sched.h>
@@ -43,7 +44,10 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
+	/* A filter may kill whoever asks: systemd.exec(5), SystemCallFilter=.
+	 */
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0 ||
+	    syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
 	/* Since Linux 6.12 any process may choose its time slice: one with the
 	 * shortest runs first when it wakes up (pick_eevdf()), and has the same
