@@ -146,7 +146,7 @@ main(int argc, char *argv[])
 	detach(&run, true);
 	/* Not the run's. After the fork: the supervisor must not spare them. */
 	if (run.had_children)
-		tree_spare(&(struct tree){ .target = 0 }, NULL);
+		tree_spare(&(struct tree){ .target = run.supervisor }, NULL);
 	if (!front_watch(&front))
 		take_over(&run);
 	front_end(&front);
@@ -267,20 +267,13 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	struct run *const run = self->run;
 	const struct terminal *const terminal = &run->output.terminal;
 	bool *const had_screen = &terminal->facts->had_screen;
-	const bool is_first = run->facts->reason == REASON_NONE;
 
 	supervisor_mark_kept(self);
 	clocks_resume(self, now);
 	self->due[CLOCK_HEARTBEAT] = NEVER;
-	if (is_first)
-		run->facts->reason = why;
-	/* If a busy tree leaves this process no processor from here on, the
-	 * front sends the signal of the stop. */
-	if (reasons[why].next == STATE_STOPPING && why != REASON_CANCELLED)
-		supervisor_tell_phase(self, PHASE_LOOK);
-	if (!is_first)
+	if (run->facts->reason != REASON_NONE)
 		return;
-	tree_take_priority(); /* before the look, which needs it, too */
+	run->facts->reason = why;
 	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
 	 * the screen. */
 	if (run->shares_group) {
@@ -330,9 +323,8 @@ stop_tree(struct supervisor *self, enum reason why)
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	if (!is_cancel)
-		self->tree.group_has_signal |=
-		    atomic_exchange(&run->facts->has_signalled, true);
+	if (!is_cancel && atomic_exchange(&run->facts->has_signalled, true))
+		self->tree.group_has_signal = self->tree.all_have_signal = true;
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
 	const size_t count =
@@ -379,6 +371,12 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 
 	if (is_stop)
 		begin_stop(self, why, now);
+	/* If a busy tree leaves this process no processor from here on, the
+	 * front sends the signal of the stop. */
+	if (next == STATE_STOPPING && why != REASON_CANCELLED)
+		supervisor_tell_phase(self, PHASE_LOOK);
+	if (is_stop && from < STATE_STOPPING)
+		tree_take_priority(); /* the look needs it, too */
 
 	const size_t seen = tell_look(self, why);
 

@@ -121,7 +121,9 @@ struct kernel_statx {
 	unsigned char between[40];
 	int64_t birth_seconds;
 	uint32_t birth_nanoseconds;
-	unsigned char behind[164];
+	unsigned char times[44];
+	uint64_t device;
+	unsigned char behind[112];
 };
 
 _Static_assert(sizeof(struct kernel_statx) == 256, "statx(2) writes 256 bytes");

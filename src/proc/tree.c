@@ -213,9 +213,11 @@ static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
-	return tree->is_ours && tree->target != 0 &&
-	       (pid == tree->target ||
-	        (tree->keep == NULL && getpgid(pid) == tree->target)) &&
+	return tree->is_ours &&
+	       (tree->target == 0
+	            ? tree->all_have_signal
+	            : pid == tree->target || (tree->keep == NULL &&
+	                                      getpgid(pid) == tree->target)) &&
 	       (walk.is_initial ||
 	        time_before_signal(tree, pid) >= walk.margin);
 }
@@ -412,21 +414,22 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
+	if (tree->signal != 0) /* half a MiB takes long */
+		memset(seen, 0, sizeof(seen));
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
 	}
-	tree->group_has_signal = false;
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	walk.is_initial = true;
 	walk.margin = 0;
-	memset(seen, 0, sizeof(seen)); /* here, as half a MiB takes long */
 
 	const size_t count = tree_signal_again(tree, until);
 
 	walk.margin = TICK;
+	tree->group_has_signal = tree->all_have_signal = false;
 	return count;
 }
 

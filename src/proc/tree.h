@@ -41,6 +41,7 @@ struct tree {
 	size_t count;
 	bool is_partial;       /* time or room was missing */
 	bool group_has_signal; /* before tree_signal(): the front sent it */
+	bool all_have_signal;  /* the same, where the target has exited */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */

@@ -1,6 +1,4 @@
 /* The front: takes the caller's signals, carries output, ends as COMMAND. */
-#include <sys/stat.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,10 +16,10 @@
 #define STOP_WAITS      25 /* for others of the group to stop */
 #define STOP_WAIT       (10 * MILLISECOND)
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define LOOK_WAIT       (250 * MILLISECOND) /* two are over LOOK_BOUND */
+#define LOOK_WAIT       (500 * MILLISECOND) /* more than LOOK_BOUND */
+#define LOOK_PATIENCE   (2 * SECOND)        /* then --kill-after runs */
 #define DESCRIPTORS_MAX 1024 /* that may be of a file that is locked */
 #define CLOSED_MAX      10   /* in a row, behind which no lock is looked for */
-#define LOOK_WAITS      2    /* one could pass while a freezer holds both */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -68,26 +66,28 @@ has_lock(int fd)
 int *
 front_list_locked_fds(int *fds)
 {
-	struct stat locked;
-	struct stat other;
+	struct kernel_statx locked;
+	struct kernel_statx other;
 	size_t count = 0;
 	int closed = 0;
 
 	/* A list in /proc takes a fifth of a start. poll(2) and F_OFD_GETLK,
 	 * which would tell more at once, ask the server of a FUSE file system,
 	 * which may hang. */
-	for (int fd = STDERR_FILENO + 1; closed < CLOSED_MAX; fd++) {
+	for (int fd = STDERR_FILENO + 1;
+	     fd < DESCRIPTORS_MAX && closed < CLOSED_MAX; fd++) {
 		const int flags = fcntl(fd, F_GETFD);
 
 		closed = flags == -1 ? closed + 1 : 0;
 		/* What is not inherited is close-on-exec. */
-		if (flags != 0 || !has_lock(fd) || fstat(fd, &locked) == -1)
+		if (flags != 0 || !has_lock(fd))
 			continue;
+		locked = fds_look_at(fd, "");
 		for (int i = 0; i < DESCRIPTORS_MAX && count < LOCKED_FDS;
 		     i++) {
-			if (fstat(i, &other) == 0 &&
-			    other.st_dev == locked.st_dev &&
-			    other.st_ino == locked.st_ino)
+			other = fds_look_at(i, "");
+			if (other.inode == locked.inode &&
+			    other.device == locked.device)
 				fds[count++] = i;
 		}
 	}
@@ -250,7 +250,6 @@ look_at_facts(struct front *self)
 		self->deadline = end;
 	if (phase != self->phase) {
 		self->lateness = LATE_NOT;
-		self->waits = 0;
 		self->deadline = phase == PHASE_END    ? now
 		                 : phase == PHASE_LOOK ? now + LOOK_WAIT
 		                                       : end;
@@ -266,12 +265,15 @@ look_at_facts(struct front *self)
 }
 
 /* Signals the target; or, when that has exited, all below the supervisor. Only
- * for a supervisor that hangs: it does not reap, and each PID stays. */
+ * for a supervisor that hangs, or gets no processor: it does not reap, and each
+ * PID stays. */
 static void
 signal_tree(const struct run *run, int signal)
 {
 	const char *const keep = run->options->keep;
-	const bool has_exited = run->target->has_exited;
+	/* Without /proc, its zombie keeps the group. */
+	const bool has_exited =
+	    run->target->has_exited && procfs_self() == getpid();
 	struct tree tree = {
 		.target = has_exited ? run->supervisor : run->target->pid,
 		.keep = keep,
@@ -296,24 +298,17 @@ end_late_supervisor(struct front *self)
 	const bool looks =
 	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
 
-	if (looks && ++self->waits < LOOK_WAITS) {
-		self->deadline = run_time(self) + LOOK_WAIT;
-		return;
-	}
 	self->lateness++; /* the next of the enum */
 	self->deadline = run_time(self) + PATIENCE;
-	if (looks)
-		self->deadline =
-		    duration_add(run_time(self), options->kill_after);
 	/* The front sends the first signal itself, and --kill-after runs. */
-	if (looks && !atomic_exchange(&run->facts->has_signalled, true)) {
-		signal_tree(run, options->signal);
-		signal_tree(run, SIGCONT);
-		if (!options->quiet)
-			message("%s; the look at its processes takes long: "
-			        "sending %s",
-			        reasons[run->facts->reason].words,
-			        signal_name(options->signal));
+	if (looks) {
+		self->deadline = duration_add(run_time(self) + LOOK_PATIENCE,
+		                              options->kill_after);
+		if (!atomic_exchange(&run->facts->has_signalled, true)) {
+			signal_tree(run, options->signal);
+			signal_tree(run, SIGCONT);
+			tell_late(run);
+		}
 	}
 	if (self->lateness != LATE_KILLED)
 		return;

@@ -91,7 +91,7 @@ struct sender {
  * output                       both: io/output.h both        SIGCHLD
  * stop                         supervisor (2)    front       SIGCHLD, SIGCONT
  * phase, look, first_look      (1)               front       SIGCHLD: the phase
- * reason, signalled, killed    (1), prepare()    both        with PHASE_STOP
+ * reason, signalled, killed    (1), prepare()    both        with the phase
  * ended, cpu, memory, outcome  (1), front        front       PHASE_END
  * tree_is_empty                both, target      both        PHASE_END
  * is_released, messages        both              both        (asked for)
@@ -210,7 +210,6 @@ struct front {
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
 	unsigned stop;           /* as last obeyed */
-	int waits;               /* LOOK_WAITs that have passed in the look */
 	int64_t deadline;        /* for its next sign of life, or NEVER */
 	enum lateness lateness;
 	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
@@ -375,6 +374,9 @@ void report_write(const struct run *run);
  * looks at the tree, for LOOK_BOUND at most. Returns how many there are, or 0.
  * The first look goes to the report, too. */
 size_t tell_look(struct supervisor *self, enum reason why);
+
+/* In the front: that it has sent the signal, as the look takes long. */
+void tell_late(const struct run *run);
 
 /* Tells, with the last look, that the run has changed from FROM for the reason
  * WHY, if that is told. COUNT processes are signalled. */

@@ -60,6 +60,16 @@ tell_look(struct supervisor *self, enum reason why)
 }
 
 void
+tell_late(const struct run *run)
+{
+	const enum reason why = run->facts->reason;
+
+	if (!run->options->quiet && telling_of(run, why) >= TELL_NAMES)
+		message("%s; the look at its processes takes long: sending %s",
+		        reasons[why].words, signal_name(run->options->signal));
+}
+
+void
 tell_signal(const struct run *run, int signal)
 {
 	if (run->options->is_timeout && run->options->verbose)
