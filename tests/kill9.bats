@@ -150,7 +150,6 @@ goes_on_without_caller() {
 	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms escape fork setsid stubborn; :'
 	ended_by KILL 137
 	wait_until nobody_is_left
-
 	start_run bash -c '"$WDRUN" sigcount; :'
 	ended_by KILL 137
 	goes_on_without_caller

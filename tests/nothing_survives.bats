@@ -87,7 +87,6 @@ traced() {
 		grep -q "^kill(-$target, SIG$signal)" before
 		no grep -E '"self"|"[0-9]+/|^write\(2,' before
 	done
-
 	traced -q --idle-after-exit=600ms escape -x 3 fork setsid
 	gives 3 finish
 	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
@@ -192,11 +191,9 @@ reaches() {
 		gives 3 complete "$WDRUN" --keep=kept --idle-after-exit=100ms bash -c "$both; exit 3"
 		one_is_kept
 		has_message '(--keep=NAME or --survivors=leave lets them live)'
-
 		gives 0 complete "$WDRUN" -u ready --until-grace=0 -k 100ms --keep=kept bash -c "$both
 			exec escape stubborn"
 		one_is_kept
-
 		for words in 100ms "20 $WDRUN -k 100ms"; do
 			read -ra words <<<"$words"
 			start_run "$WDRUN" --keep=kept -k "${words[@]}" bash -c "$both; exec escape stubborn"

@@ -162,12 +162,10 @@ sent_by_another() {
 	ended_by TERM 7
 	[ -z "$stderr" ]
 	grep -q '"cancelled_by":{"signal":"SIGTERM","pid":'$$ report
-
 	for receiver in '${WDRUN_ID%%-*}' '$PPID'; do
 		gives 143 complete "$WDRUN" sh -c "kill -TERM $receiver; exec sleep 1000"
 		has_message 'cancelled by SIGTERM from ' ', a process of the run), stopping'
 	done
-
 	gives 143 complete "$WDRUN" sh -c '(kill -TERM "$PPID") & exec sleep 1000'
 	has_message 'cancelled by SIGTERM from '
 	underway --report=report sigcount 1

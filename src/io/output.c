@@ -124,10 +124,15 @@ open_stream(struct output *output, int fd)
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A pseudo-terminal that hangs up would end a silent command. */
 	stream->is_watched &= !is_pty;
-	if (is_pty)
-		return open_pty(stream, &output->fds[fd]) == -1
-		           ? refuse("cannot open a pseudo-terminal")
-		           : 0;
+	if (is_pty && open_pty(stream, &output->fds[fd]) == 0)
+		return 0;
+	if (output->options->pty)
+		return refuse("cannot open a pseudo-terminal");
+	/* A sandbox may have no pseudo-terminals: then a pipe has to do. */
+	if (is_pty) {
+		fds_close(stream->in_fd);
+		output->has_pty = output->terminal.is_keyboard = false;
+	}
 	if (pipe2(ends, O_CLOEXEC) == -1 ||
 	    fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1)
 		return refuse("cannot make a pipe");
@@ -225,9 +230,9 @@ output_setup(struct output *output, const struct options *options)
 		/* O_NONBLOCK: another process may take what poll(2) tells. */
 		terminal->fd =
 		    open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-		if (terminal->fd == -1)
+		if (terminal->fd == -1 && options->pty)
 			return refuse("cannot open the terminal");
-		terminal->is_keyboard = true;
+		terminal->is_keyboard = output->has_pty = terminal->fd != -1;
 	}
 	return open_streams(output);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,8 +161,9 @@ has_owner(const struct pidfile *file)
 {
 	struct pollfd end = { pidfd_open(file->pid), POLLIN, 0 };
 	/* Zombies are dead. Not from /proc, which may hide processes. */
-	const bool is_dead =
-	    end.fd == -1 ? errno == ESRCH : poll(&end, 1, 0) == 1;
+	const bool is_dead = end.fd == -1
+	                         ? kill(file->pid, 0) == -1 && errno == ESRCH
+	                         : poll(&end, 1, 0) == 1;
 	struct procstat stat;
 
 	fds_close(end.fd);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +167,15 @@ procfs_dir(pid_t pid)
 	return open_file(pid, "", O_RDONLY | O_DIRECTORY);
 }
 
-/* The kernel takes such a directory for a pidfd: tgid_pidfd_to_pid(). */
-int
-procfs_kill(int dir, int signal)
+/* The kernel takes such a directory for a pidfd: tgid_pidfd_to_pid(). Old
+ * container engines refuse the call, and gVisor had none until 2026. */
+void
+procfs_kill(int dir, pid_t pid, int signal)
 {
-	return (int)syscall(CALL_PIDFD_SEND_SIGNAL, dir, signal, NULL, 0);
+	if (dir != -1 &&
+	    syscall(CALL_PIDFD_SEND_SIGNAL, dir, signal, NULL, 0) == -1 &&
+	    errno != ESRCH)
+		(void)kill(pid, signal);
 }
 
 ssize_t
@@ -392,7 +397,7 @@ procid_kill(const struct procid *procid, int signal)
 	const int dir = procfs_dir(procid->pid);
 
 	if (procid_is_alive(procid))
-		(void)procfs_kill(dir, signal);
+		procfs_kill(dir, procid->pid, signal);
 	fds_close(dir);
 }
 

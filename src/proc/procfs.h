@@ -43,9 +43,9 @@ void procfs_list_of(pid_t pid, const char *name, struct procfs_list *list);
  * reads all of /proc, and calls for others answer from that. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
-/* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
+/* Opens PID's directory; sends SIGNAL to the process of that. */
 int procfs_dir(pid_t pid);
-int procfs_kill(int dir, int signal);
+void procfs_kill(int dir, pid_t pid, int signal);
 
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);

@@ -255,7 +255,7 @@ signal_process(const struct tree *tree, const struct member *process, int dir,
                int signal)
 {
 	if (!is_child(tree, process) || kill(process->pid, signal) == -1)
-		(void)procfs_kill(dir, signal);
+		procfs_kill(dir, process->pid, signal);
 }
 
 /* SIGKILL and SIGSTOP go before the children are read, so that there can be no

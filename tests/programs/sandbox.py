@@ -1,0 +1,69 @@
+#!/usr/bin/env -S python3 -IS
+"""sandbox WDRUN: what a sandbox that refuses pidfds and sendto(2) must not break.
+Prints "fine" at the end; "forbid" makes the sandbox."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+wdrun = sys.argv[1]
+
+
+def run(*words, **more):
+    return subprocess.run([wdrun, *words], stdout=subprocess.PIPE, text=True, **more)
+
+
+def check(what, value):
+    if not value:
+        sys.exit(f'sandbox: {what}')
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def is_gone(pid):
+    try:
+        return open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[0] in 'XZ'
+    except OSError:
+        return True
+
+
+reader, writer = socket.socketpair()
+subprocess.run([wdrun, '-i', '60', 'echo', 'carried'], stdout=writer, check=True)
+check('the output is lost', reader.recv(99) == b'carried\n')
+
+stop = run('-t', '1', '-k', 'never', 'sh', '-c', 'setsid sigcount & wait')
+check('a process in another session got no signal', 'got 15' in stop.stdout)
+
+with open('lock', 'w') as lock:
+    dead = subprocess.Popen(['true'])
+    dead.wait()
+    print(dead.pid, file=lock)
+os.utime('lock', (1, 1))
+check("a dead script's lock is held", run('-q', '--lock=lock', 'true').returncode == 0)
+
+recorded = ['--registry=runs', '--name=job']
+job = subprocess.Popen([wdrun, '-q', *recorded, 'sleep', '1000'])
+check('the run is not on record',
+      until(lambda: 'job' in run('--registry=runs', '--list', '--json').stdout))
+check('--cancel fails', run('-q', '--registry=runs', '--cancel=job').returncode == 0)
+job.wait()
+
+job = subprocess.Popen([wdrun, '-q', *recorded, 'sh', '-c', 'echo $PPID; setsid sleep 1000 & echo $!; wait'],
+                       stdout=subprocess.PIPE, text=True)
+supervisor, left = int(job.stdout.readline()), int(job.stdout.readline())
+os.kill(supervisor, signal.SIGSTOP)
+job.kill()
+os.kill(supervisor, signal.SIGKILL)
+job.wait()
+began = time.monotonic()
+check('--reap fails', run('-q', '--registry=runs', '--reap').returncode == 0)
+check('--reap leaves a process', until(lambda: is_gone(left)))
+check('--reap waits for nothing', time.monotonic() - began < 15)
+print('fine')
