@@ -414,7 +414,7 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	if (tree->signal != 0) /* half a MiB takes long */
+	if (tree->signal != 0) /* at first, it is clear: this takes 0.1 ms */
 		memset(seen, 0, sizeof(seen));
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);

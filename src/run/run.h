@@ -20,7 +20,7 @@
 #include "registry/registry.h"
 #include "watchdog.h"
 
-#define LOOK_BOUND      (300 * MILLISECOND) /* of the supervisor */
+#define LOOK_BOUND      (300 * MILLISECOND) /* of a look, in the supervisor */
 #define FRONT_STOP_STEP 256          /* facts.stop: number * this + signal */
 #define READER_PATIENCE (2 * SECOND) /* for a reader that takes nothing */
 #define UNTIL_GRACES    10
@@ -131,7 +131,7 @@ struct facts {
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
 	struct sender cancelled_by;  /* orders.c */
 	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
-	atomic_int has_signalled; /* the group: who sets it sends the first */
+	atomic_int has_signalled;    /* whoever sets it sends a stop's signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */

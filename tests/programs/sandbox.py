@@ -11,8 +11,8 @@ import time
 wdrun = sys.argv[1]
 
 
-def run(*words, **more):
-    return subprocess.run([wdrun, *words], stdout=subprocess.PIPE, text=True, **more)
+def run(*words):
+    return subprocess.run([wdrun, *words], stdout=subprocess.PIPE, text=True)
 
 
 def check(what, value):
@@ -62,6 +62,7 @@ os.kill(supervisor, signal.SIGSTOP)
 job.kill()
 os.kill(supervisor, signal.SIGKILL)
 job.wait()
+check('the supervisor lives', until(lambda: is_gone(supervisor))) # it holds the entry
 began = time.monotonic()
 check('--reap fails', run('-q', '--registry=runs', '--reap').returncode == 0)
 check('--reap leaves a process', until(lambda: is_gone(left)))
