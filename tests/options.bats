@@ -173,7 +173,7 @@ accepted() {
 	[ ! -s err ]
 	[ "$(wc -l <out)" -le 44 ]
 	[ -z "$(awk 'length > 60' out)" ]
-	for option in --help --version; do
-		gives 125 complete bash -c '"$WDRUN" "$1" >/dev/full' - "$option"
+	for words in '--help >/dev/full' '--version >&-' "--explain=$$ >&-"; do
+		gives 125 complete bash -c "\"\$WDRUN\" $words"
 	done
 }

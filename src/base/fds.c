@@ -17,9 +17,12 @@ int
 fds_fill_standard(int flags)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* open(2) returns the lowest number that is free. */
+		/* open(2) returns the lowest number that is free. A write to a
+		 * closed descriptor fails: so it does here. */
+		const int mode = fd == STDIN_FILENO ? O_RDWR : O_RDONLY;
+
 		if (fcntl(fd, F_GETFD) == -1 &&
-		    open("/dev/null", O_RDWR | flags) == -1)
+		    open("/dev/null", mode | flags) == -1)
 			return -1;
 	}
 	return 0;

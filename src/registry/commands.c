@@ -134,7 +134,7 @@ stop(struct registry *registry, struct entry *entry)
 		procid_kill(&entry->front, SIGKILL);
 		if (!registry_await(registry, entry,
 		                    duration_now() + AFTER_KILL, false)) {
-			message("--cancel: run %s survives SIGKILL", entry->id);
+			message("--cancel: cannot kill run %s", entry->id);
 			return -1;
 		}
 	}
