@@ -64,11 +64,15 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "--cancel also ends a run that ignores SIGTERM, is stopped, or waits for a lock" {
-	begin never -k never -- escape fork setsid stubborn
-	never=("$front" "$ready")
-	"$WDRUN" --cancel=never 3>&- &
-	never+=("$!")
+@test "--cancel also ends a run that ignores SIGTERM, hangs, is stopped, or waits for a lock" {
+	for name in never hung; do
+		begin "$name" -k never -- escape fork setsid stubborn
+		find_watchers
+		[ "$name" = never ] || seized "$supervisor"
+		"$WDRUN" --cancel="$name" 3>&- &
+		waits+=("$!")
+		dead+=("$front" "$ready")
+	done
 
 	start_run env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms escape fork setsid
 	find_id
@@ -82,9 +86,8 @@ is_cancelled() {
 	wait_until is_stopped "$front"
 	is_cancelled job
 
-	wait "${never[2]}"
-	is_dead "${never[0]}"
-	is_dead "${never[1]}"
+	for pid in "${waits[@]}"; do wait "$pid"; done
+	for pid in "${dead[@]}"; do is_dead "$pid"; done
 
 	wait_for_lock
 	cancel 0 second

@@ -17,7 +17,7 @@ shown() {
 	local rows row words
 	mapfile -t rows
 	late hang LIMIT
-	show_output
+	head -n 20 out err
 	[ "$status" -eq 124 ]
 	for row in "${!rows[@]}"; do
 		says_ready "said$row"

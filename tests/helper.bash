@@ -236,7 +236,7 @@ take_output() {
 	take err
 	stderr=$taken
 	echo "status $status"
-	show_output
+	head -n 20 out err # for the log of a failure
 }
 
 # take FILE: sets taken to what is in FILE. bash warns of zero bytes.
@@ -248,11 +248,6 @@ take() {
 has_text() {
 	take "$1"
 	[ "$taken" = "$2" ]
-}
-
-# Prints the beginning of both, for the log of a failure.
-show_output() {
-	head -n 20 out err
 }
 
 # complete COMMAND...: start and finish.

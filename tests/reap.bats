@@ -28,12 +28,10 @@ reap_keeps() {
 	orphan --name=nightly -- escape fork setsid stubborn
 	is_listed nightly orphaned
 	for _ in {1..4}; do
-		"$WDRUN" --reap 2>>err 3>&- &
+		("$WDRUN" --reap 2>>err && is_dead "$ready" && is_off_the_record) 3>&- &
 		reapers+=("$!")
 	done
-	wait "${reapers[@]}" || true
-	is_dead "$ready"
-	is_off_the_record
+	for pid in "${reapers[@]}"; do wait "$pid"; done
 	has_line_count 1 err
 	has_message "$id" nightly "$ready"
 

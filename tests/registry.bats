@@ -182,7 +182,7 @@ list() {
 		forge name="run$age" started="170000000000000000$age"
 	done
 	cp -r "$WDRUN_REGISTRY" before
-	"$WDRUN" --list <&- >&- # not into an entry
+	no "$WDRUN" --list <&- >&- # not into an entry
 	diff -r "$WDRUN_REGISTRY" before
 	list
 	end "$front"
@@ -225,7 +225,7 @@ list() {
 }
 
 # bats test_tags=slow
-@test "--list, --cancel and --reap fail if they lack memory or descriptors to read an entry" {
+@test "--list, --cancel and --reap fail if no descriptor is free to read an entry" {
 	need_strace
 	forge
 	for mode in --list --cancel=forged --reap; do

@@ -420,9 +420,9 @@ check(struct options *options, bool has_command)
 	return STATUS_FAILED;
 }
 
-/* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": it
+/* Makes getopt_long(3)'s tables of ROWS. "+": options end at COMMAND; ":": it
  * prints nothing, and tells a missing value from an unknown option. Returns the
- * end of NAMES that has the options of timeout(1). */
+ * tail of NAMES, timeout(1)'s options. */
 static const struct option *
 make_tables(char *letters, struct option *names)
 {

@@ -67,7 +67,7 @@ made_at(int directory_fd, const char *name, int64_t *which)
 	    (birth.mask & KERNEL_STATX_BTIME) != 0 && birth.birth_seconds > 0)
 		return *which = birth.birth_seconds * SECOND +
 		                birth.birth_nanoseconds;
-	/* The number stays, while the time of the last change moves. */
+	/* An inode keeps its number, while its time of change moves. */
 	*which = -(int64_t)file.st_ino;
 	if (file.st_ctim.tv_sec <= 0) /* it has none: any claim may be older */
 		return CLEANUP_UNKNOWN;
@@ -113,7 +113,7 @@ is_named(const struct pidfile *file)
 	       named.st_ino == file->status.st_ino;
 }
 
-/* What an error means, of a call for an open lock file. */
+/* Returns what errno means after a call for an open lock file. */
 static enum refusal
 refusal_of_errno(void)
 {
@@ -230,8 +230,19 @@ open_or_make(struct pidfile *file, bool *is_new)
 	return errno == EEXIST ? REFUSAL_CHANGING : REFUSAL_ERRNO;
 }
 
-/* Takes LOCK, if that is possible now. We do not even lock the file of a living
- * process: its owner may be about to lock it. We take over a stale file in
+/* Removes FILE, which this process has made, and keeps errno: for a script, an
+ * empty file is a lock. */
+static void
+unmake(const struct pidfile *file)
+{
+	const int why = errno;
+
+	(void)unlinkat(file->directory_fd, file->name, 0);
+	errno = why;
+}
+
+/* Takes LOCK, if that is possible now. We do not even lock a file whose PID
+ * lives: that process may be about to lock it. We take over a stale file in
  * place, as an flock(1) may wait for it. */
 static enum refusal
 try_to_take(struct lock *lock)
@@ -256,25 +267,34 @@ try_to_take(struct lock *lock)
 	/* The PID of a run counts only while that run locks the file. */
 	if (lock->holder > 0 && !file->is_marked)
 		return REFUSAL_HELD;
-	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return refusal_of_errno();
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1) {
+		const enum refusal error = refusal_of_errno();
+
+		if (is_new && error == REFUSAL_ERRNO)
+			unmake(file);
+		return error;
+	}
 	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
 	    file->pid != pid) {
 		(void)flock(file->fd, LOCK_UN);
 		return REFUSAL_CHANGING;
 	}
-	lock->was_blank =
-	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
-	/* The own PID is of a script that became wdrun by execve(2), and keeps
+	/* A killed run may have found the file blank: then it has left its mark
+	 * in a file that no run had made. */
+	lock->was_blank = !is_new && (pid == 0 || file->is_marked) &&
+	                  (file->status.st_mode & MADE_BY_RUN) == 0;
+	/* A script's stale file goes with this run, or with one after it. */
+	if (pid > 0 && !file->is_marked)
+		(void)fchmod(file->fd, file->status.st_mode | MADE_BY_RUN);
+	/* Our own PID is of a script that became wdrun by execve(2) and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
 		return REFUSAL_NONE;
-	/* After ENOSPC, leave no empty file: for a script it is a lock. */
-	if (is_new)
-		(void)unlinkat(file->directory_fd, file->name, 0);
-	/* Another user's stale file cannot be written: make room for ours. */
+	if (is_new) /* ENOSPC, say */
+		unmake(file);
+	/* EBADF: another user's stale file, open for reading. We make room. */
 	if (pid > 0 && errno == EBADF &&
 	    unlinkat(file->directory_fd, file->name, 0) == 0)
 		return REFUSAL_CHANGING;
@@ -355,8 +375,8 @@ lock_release(struct lock *lock, const pid_t owners[2])
 {
 	struct pidfile *const file = &lock->file;
 	const enum refusal why = pidfile_read(file);
-	/* Blank: a script has emptied the file by ">". Behind the PID of this
-	 * run, anybody may have appended a text. */
+	/* A script may have emptied our file by ">", or appended a text to it:
+	 * it is ours all the same. */
 	const bool is_own =
 	    file->pid == 0 ? why == REFUSAL_NONE
 	                   : file->pid == owners[0] || file->pid == owners[1];
@@ -381,7 +401,7 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 	const pid_t holder = lock->holder;
 	/* A marked PID is a run's, perhaps one of another PID namespace. */
 	const bool is_unseen =
-	    lock->file.is_marked &&
+	    lock->file.is_marked && !procfs_bears(holder, "wdrun") &&
 	    !procfs_bears(holder, program_invocation_short_name);
 
 	if (holder == 0) {
@@ -418,7 +438,7 @@ byte_of(const char *name, int64_t time)
 	off_t hash = 0;
 
 	for (; *name != '\0'; name++)
-		hash = (hash * 33 + (unsigned char)*name) % (1 << NAME_BITS);
+		hash = (hash * 65599 + (unsigned char)*name) % (1 << NAME_BITS);
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
@@ -449,7 +469,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	/* Without the directory, nothing is known or claimed. */
 	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
 	made = made_at(cleanup->claim_fd, name, &cleanup->before);
-	/* What was there is not claimed, even if it was made just now. */
+	/* We claim later times only: what is there already is not ours. */
 	if (made != CLEANUP_UNKNOWN && made >= start)
 		start = made + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
@@ -458,8 +478,8 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Returns REFUSAL_NONE if what is at PLACE, and names no process, was made in
- * this run, or in one that is over. */
+/* PLACE names no process. Returns REFUSAL_NONE if this run has made what is
+ * there, or one that is over. */
 static enum refusal
 judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 {
@@ -471,7 +491,8 @@ judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
-	/* The first write to a file of a container's image makes a copy. */
+	/* The first write to a file of a container's image copies it: the old
+	 * file has a new birth. */
 	if (cleanup->before != 0 &&
 	    fstatfs(place->directory_fd, &system) == 0 &&
 	    system.f_type == OVERLAYFS)
@@ -532,11 +553,17 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 
 	if (place.directory_fd != -1)
 		why = judge_and_lock(cleanup, &place, own, is_over);
+	/* A killed run has found the file blank: see try_to_take(). */
+	if (why == REFUSAL_NONE && place.is_marked &&
+	    (place.status.st_mode & MADE_BY_RUN) == 0)
+		why = ftruncate(place.fd, 0) == -1 ? REFUSAL_ERRNO
+		                                   : REFUSAL_UNTOLD;
 	if (why == REFUSAL_NONE &&
 	    unlinkat(place.directory_fd, place.name,
 	             place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		why = REFUSAL_ERRNO;
-	if (why == REFUSAL_ERRNO && (errno == ENOENT || errno == ENOTDIR))
+	if (why == REFUSAL_CHANGING || /* a file server has removed it */
+	    (why == REFUSAL_ERRNO && (errno == ENOENT || errno == ENOTDIR)))
 		why = REFUSAL_UNTOLD;
 	fds_close(place.fd);
 	fds_close(place.directory_fd);
@@ -552,7 +579,7 @@ refusal_words(enum refusal why)
 		[REFUSAL_NO_FILE] =
 		    "it is a symbolic link, or not a regular file",
 		[REFUSAL_ANOTHERS] = "it is another user's, or has a second "
-		                     "name, and others can write there",
+		                     "name, in a directory open to others",
 		[REFUSAL_HELD] = "it is locked by another process",
 		[REFUSAL_CLAIMED] = "another run may have made it: its "
 		                    "directory is locked",

@@ -17,12 +17,12 @@ enum refusal {
 	REFUSAL_NO_FILE,  /* a symbolic link, or not a regular file */
 	REFUSAL_ANOTHERS, /* it may be a trap of another user */
 	REFUSAL_HELD,
-	REFUSAL_CHANGING, /* just now; or a PID may be about to follow */
+	REFUSAL_CHANGING, /* others change it, or may be writing a PID */
 	REFUSAL_PARENT_DIED,
 	REFUSAL_READER_GONE,
-	REFUSAL_CLAIMED, /* of --cleanup: by another run */
-	REFUSAL_UNKNOWN, /* of --cleanup: whether it was there before */
-	REFUSAL_UNTOLD,  /* of --cleanup: it is not this run's, or gone */
+	REFUSAL_CLAIMED, /* --cleanup: by another run, perhaps */
+	REFUSAL_UNKNOWN, /* --cleanup: perhaps older than the run */
+	REFUSAL_UNTOLD,  /* --cleanup: it is not this run's, or gone */
 };
 
 /* Returns WHY in words, if it is one to tell; REFUSAL_ERRNO as strerror(3). */
@@ -86,9 +86,9 @@ int lock_open(struct lock *lock, const char *path);
 enum refusal lock_take_all(struct lock *locks, size_t count,
                            const struct lock_wait *wait, struct lock **refused);
 
-/* Releases LOCK. If its file is blank or has a PID of OWNERS, first unlinks it,
- * if the name still means it; or empties it, if it was blank or cannot be
- * unlinked. Returns 0 or -1. */
+/* Releases LOCK. First unlinks its file, if that is blank or has a PID of
+ * OWNERS, and the name still means it; or empties it, if WAS_BLANK is set or
+ * unlinkat(2) fails. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
@@ -97,8 +97,8 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
 /* --- --cleanup ------------------------------------------------------------ */
 
 /* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A PID in it
- * tells which run made it. Without one, any run that names it, and began
- * before, may have made it. So a run notes at its begin what is there, and
+ * tells which run made it. Without a PID, any run that names it, and is older,
+ * may have made it. So a run notes at its begin what is there, and
  * claims what comes later; when all its processes are dead, it removes what is
  * left there, but neither what was there, nor what an older run claims. */
 struct cleanup {

@@ -16,7 +16,7 @@
 #define HEAD       "NAME              ID       STATE         AGE    LEFT  COMMAND"
 #define ROW        "%-16s  %-7.*s  %-9s  %6s  %6s "
 #define AFTER_KILL (10 * SECOND)
-#define GRACE      (5 * SECOND) /* of a run that would wait for ever */
+#define GRACE      (5 * SECOND) /* for -k never */
 
 static int64_t
 seconds_between(int64_t from, int64_t to)
@@ -110,9 +110,8 @@ static int
 stop(struct registry *registry, struct entry *entry)
 {
 	const bool is_waiting = entry->supervisor.pid == 0;
-	const int64_t grace = duration_add(
-	    duration_now() + AFTER_KILL,
-	    entry->kill_after == NEVER ? GRACE : entry->kill_after);
+	const int64_t grace =
+	    entry->kill_after == NEVER ? GRACE : entry->kill_after;
 
 	if (entry->is_orphaned)
 		return reap_entry(registry, entry);
@@ -122,21 +121,30 @@ stop(struct registry *registry, struct entry *entry)
 		        entry->id);
 		return -1;
 	}
-	/* From the run's own command, the front could take a signal for one to
-	 * the job. It is alone as long as it waits for a lock. */
+	/* Not the front, unless it is alone and waits for a lock: it could take
+	 * a signal from the run's own command for one to the whole job. */
 	const struct procid *const watcher =
 	    is_waiting ? &entry->front : &entry->supervisor;
 
 	procid_kill(watcher, SIGTERM);
 	procid_kill(watcher, SIGCONT);
 	procid_kill(&entry->front, SIGCONT);
-	if (!registry_await(registry, entry, grace, false)) {
-		procid_kill(&entry->front, SIGKILL);
-		if (!registry_await(registry, entry,
-		                    duration_now() + AFTER_KILL, false)) {
-			message("--cancel: cannot kill run %s", entry->id);
-			return -1;
-		}
+
+	/* The supervisor first: where it hangs, the front still kills the tree,
+	 * and ends as the command did. */
+	const struct procid *const watchers[] = { watcher, &entry->front };
+	bool is_over = registry_await(
+	    registry, entry, duration_add(duration_now() + AFTER_KILL, grace),
+	    false);
+
+	for (size_t i = 0; i < 2 && !is_over; i++) {
+		procid_kill(watchers[i], SIGKILL);
+		is_over = registry_await(registry, entry,
+		                         duration_now() + AFTER_KILL, false);
+	}
+	if (!is_over) {
+		message("--cancel: cannot kill run %s", entry->id);
+		return -1;
 	}
 	/* A run that waited for a lock had no processes to tell of. */
 	registry->is_quiet |= is_waiting;

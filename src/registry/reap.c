@@ -39,7 +39,7 @@ struct sight {
 	struct procstat stat;
 	const struct process *parent;   /* if that was noted */
 	bool is_own;                    /* of this user */
-	bool is_read;                   /* nothing was hidden from this user */
+	bool is_read;                   /* true of other users', not read */
 	char path[2 * RUNID_PATH_SIZE]; /* WDRUN_ID, as "/OUTER/INNER/" */
 };
 
@@ -153,9 +153,9 @@ is_kept(const struct search *search, const struct entry *run, pid_t pid)
 }
 
 /* Whether the process of SIGHT is to be killed, since it is of RUN. The proof
- * is the run's ID, a session or a parent that is proven, and alive after the
- * child was read: so it is the parent that the child has shown. The last scan
- * tells of the process instead, once it does not die within the bound. */
+ * is the run's ID, or a proven session or parent. A parent that lives after the
+ * child was read is the one that the child has shown. The last scan only names
+ * the process, if it outlives the bound. */
 static bool
 judge(const struct search *search, struct entry *run, const struct sight *sight)
 {
@@ -171,8 +171,8 @@ judge(const struct search *search, struct entry *run, const struct sight *sight)
 
 	bool is_proven = (sight->parent != NULL && sight->parent->run == run) ||
 	                 strstr(sight->path, word) != NULL;
-	/* The kernel gives a PID to no other process while it is the number of
-	 * a session: if it did, the session has ended. */
+	/* While a session lives, no new process gets its number. So if another
+	 * process has it, the session has ended. */
 	const bool is_member = session != 0 && stat->session == session &&
 	                       (procstat_read(session, &leader) == -1 ||
 	                        leader.start == run->supervisor.start);
@@ -237,8 +237,8 @@ look_at(struct search *search, pid_t pid)
 	procid_kill(&sight.id, SIGSTOP);
 }
 
-/* Looks at all processes, the youngest first: of a chain, in which each forks
- * the next and exits, only that lives. */
+/* Looks at all processes, the highest PID first: in a chain, each forks the
+ * next and exits, so that only the youngest lives. */
 static void
 scan(struct search *search)
 {
@@ -301,12 +301,8 @@ finish(struct entry *run, const struct registry *registry)
 	const struct record record = { registry->directory_fd, run->fd };
 	const char *const name = entry_value(run, "name", NULL);
 	struct strbuf *const line = &run->line;
-	struct strbuf label = { .grows = true };
 	bool is_off = false;
 
-	strbuf_addf(&label, "reaped run %s", run->id);
-	if (name != NULL)
-		strbuf_addf(&label, " (%s)", name);
 	if (run->killed > NAMED_MAX)
 		strbuf_addf(line, "; killed %zu in all", run->killed);
 	if (run->left > 0) {
@@ -318,9 +314,10 @@ finish(struct entry *run, const struct registry *registry)
 	}
 	if (is_off || run->killed > 0 ? !registry->is_quiet
 	                              : registry->is_requested)
-		message("%s%s", label.text,
+		message("%srun %s%s%s%s%s", is_off ? "reaped " : "", run->id,
+		        name == NULL ? "" : " (", name == NULL ? "" : name,
+		        name == NULL ? "" : ")",
 		        line->length == 0 ? "" : line->text);
-	free(label.text);
 	free(line->text);
 	return is_off;
 }
@@ -362,17 +359,35 @@ finish_taken(const struct registry *registry)
 	return is_done;
 }
 
+/* Takes ENTRY, whose run is orphaned; or waits until UNTIL for another wdrun to
+ * finish it. Returns whether it is taken, or off the record. */
+static bool
+take_or_await(struct registry *registry, struct entry *entry, int64_t until)
+{
+	do {
+		if (registry_take(registry, entry) || entry->fd == -1)
+			return true;
+	} while (registry_await(registry, entry, until, false) &&
+	         duration_now() < until);
+	if (registry->is_requested)
+		message("run %s: another wdrun is still finishing it",
+		        entry->id);
+	return false;
+}
+
 int
 reap_entry(struct registry *registry, struct entry *entry)
 {
 	registry->is_requested = true;
-	return !registry_take(registry, entry) || finish_taken(registry) ? 0
-	                                                                 : -1;
+	return take_or_await(registry, entry, duration_now() + 2 * BOUND) &&
+	               (!entry->is_taken || finish_taken(registry))
+	           ? 0
+	           : -1;
 }
 
 /* A read of a process, or a file system, may hang: so a helper finishes what is
- * taken, for BOUND at most. What is left may be the reason why fork(2) fails:
- * then this process does it. */
+ * taken, for BOUND at most. fork(2) may fail because of what is left: then this
+ * process does it. */
 static void
 finish_in_helper(const struct registry *registry)
 {
@@ -396,7 +411,7 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 	struct registry registry = { .is_requested = is_requested,
 		                     .is_quiet = is_quiet };
 	const int64_t deadline = duration_now() + BOUND;
-	bool is_any = false;
+	bool is_any = false; /* run is taken */
 	bool is_done = true;
 
 	registry_begin(&registry, given);
@@ -406,16 +421,18 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 		if (entry->is_orphaned ||
 		    (is_requested && !entry->is_elsewhere &&
 		     registry_await(&registry, entry, deadline, true)))
-			is_any |= registry_take(&registry, entry);
+			is_done &= take_or_await(&registry, entry,
+			                         is_requested ? deadline : 0);
 		else if (is_requested && !is_quiet && entry->is_elsewhere &&
 		         !entry->is_held)
 			message("run %s is of another machine, boot or PID "
 			        "namespace: --reap there finishes it; where "
 			        "that is gone, rm '%s/%s.run'",
 			        entry->id, registry.path, entry->id);
+		is_any |= entry->is_taken;
 	}
 	if (is_any && is_requested)
-		is_done = finish_taken(&registry);
+		is_done &= finish_taken(&registry);
 	else if (is_any)
 		finish_in_helper(&registry);
 	/* An entry that cannot be read does not keep COMMAND from its run. */

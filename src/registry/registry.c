@@ -299,7 +299,7 @@ by_start(const struct dirent **left, const struct dirent **right)
 
 bool
 registry_await(const struct registry *registry, const struct entry *entry,
-               int64_t deadline, bool is_impatient)
+               int64_t deadline, bool only_if_dying)
 {
 	const struct procid *const front = &entry->front;
 	struct procstat stat;
@@ -315,7 +315,7 @@ registry_await(const struct registry *registry, const struct entry *entry,
 		if (!is_held && !is_alive)
 			return true;
 		if (duration_now() >= deadline ||
-		    (is_impatient && is_alive &&
+		    (only_if_dying && is_alive &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
@@ -390,8 +390,8 @@ read_entry(struct registry *registry, struct entry *entry)
 	}
 	if (registry->is_requested && !registry->is_quiet && !entry->is_held &&
 	    strncmp(entry->text, VERSION, strlen("wdrun")) == 0)
-		message("registry: '%s/%s" SUFFIX "' was not written to its "
-		        "end, or by another version of wdrun: rm it",
+		message("registry: '%s/%s" SUFFIX "' is half written, or of "
+		        "another version of wdrun: rm it",
 		        registry->path, entry->id);
 	return false;
 }
@@ -441,6 +441,7 @@ registry_begin(struct registry *registry, const char *given)
 bool
 registry_take(struct registry *registry, struct entry *entry)
 {
+	fds_close(entry->fd);
 	entry->fd = open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
 	free(entry->text);
 	entry->text = NULL;

@@ -6,8 +6,8 @@
  * An entry is a lock. The front takes an open file description lock on it
  * (fcntl(2)) and shares the description with the supervisor: the kernel keeps
  * the lock until both are dead. A locked entry is of a living run, or of one
- * that another wdrun finishes; one that is not locked, of an orphaned run. It
- * is unlinked before the lock goes.
+ * that another wdrun finishes; one that is not locked, of an orphaned run. Its
+ * holder unlinks it, and then unlocks it.
  */
 
 #include <limits.h>
@@ -44,7 +44,7 @@
  * supervisor  its PID and start (it leads a session of its own); and when
  *         --timeout ends the run
  *
- * Readers pass over unknown keys. Another meaning is another version.
+ * Readers pass over unknown keys. A new meaning needs a new version.
  */
 struct entry {
 	char id[RUNID_SIZE];
@@ -60,18 +60,18 @@ struct entry {
 	bool is_held;             /* locked, after it was read */
 	bool is_orphaned;         /* both watchers are dead */
 	bool is_elsewhere;  /* of another machine, boot or PID namespace */
-	bool is_taken;      /* by registry_take(), to be finished: */
-	int fd;             /* of that; or -1 */
+	bool is_taken;      /* registry_take() has locked it */
+	int fd;             /* with that lock; or -1 */
 	struct strbuf line; /* the message; free(3) its text */
 	size_t killed;
 	size_t left; /* processes for which the run stays on record */
-	/* A proven process was in that session: then all of it is the run's. No
-	 * other session gets its number while one of them lives. */
+	/* A proven process was in the supervisor's session: so all its members
+	 * are the run's. While one lives, no other session gets its number. */
 	bool session_is_proven;
 };
 
-/* Returns the value of the first line KEY in the text of ENTRY, or of the first
- * one behind VALUE, which is that of another line; or NULL. */
+/* Returns the value of the first line KEY of ENTRY; or, with VALUE, of the
+ * first behind the line that has VALUE. Returns NULL if there is none. */
 const char *entry_value(const struct entry *entry, const char *key,
                         const char *value);
 
@@ -109,7 +109,7 @@ int record_end(const struct record *record, const char *id);
 /* The runs of a registry. */
 struct registry {
 	bool is_quiet;
-	bool is_requested; /* --reap, which also tells of what stays */
+	bool is_requested; /* by --reap or --cancel: tells what stays */
 	bool is_read;      /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
@@ -123,14 +123,14 @@ struct registry {
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 
-/* Waits until the run of ENTRY is orphaned or over, or DEADLINE; if
- * IS_IMPATIENT, not for a front that sleeps or is stopped: it is not dying.
- * Returns whether the run is orphaned or over. */
+/* Waits until the run of ENTRY is orphaned or over, or DEADLINE; ONLY_IF_DYING:
+ * not for a front that sleeps or is stopped. Returns whether the run is
+ * orphaned or over. */
 bool registry_await(const struct registry *registry, const struct entry *entry,
-                    int64_t deadline, bool is_impatient);
+                    int64_t deadline, bool only_if_dying);
 
 /* Locks ENTRY until registry_end(), to finish its run, and reads it again.
- * Returns false where it is gone, or another wdrun has it. */
+ * Returns false where another wdrun has it, or it is gone: then FD is -1. */
 bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */
@@ -153,9 +153,9 @@ int explain_run(const char *given, const char *which, pid_t *root);
  * where the registry is refused. */
 int reap_orphans(const char *given, bool is_quiet, bool is_requested);
 
-/* Finishes the orphaned run of ENTRY, and tells what was done, or why it stays
- * on record. Returns 0 when it is off the record, also by another wdrun, or
- * cannot be taken now; else -1. */
+/* Finishes the orphaned run of ENTRY, or waits for another wdrun that does; and
+ * tells what was done, or why it stays on record. Returns 0 when it is off the
+ * record, else -1. */
 int reap_entry(struct registry *registry, struct entry *entry);
 
 /* In a front whose SUPERVISOR is dead and reaped: kills in the same way, for 10
