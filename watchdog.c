@@ -144,7 +144,7 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	/* Not the run's. After the fork: the supervisor must not spare them. */
+	/* Older children. After the fork: a supervisor would have the marks. */
 	if (run.had_children)
 		tree_spare(&(struct tree){ .target = run.supervisor }, NULL);
 	if (!front_watch(&front))
@@ -280,10 +280,9 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		*had_screen |= terminal_has_screen(terminal->fd);
 		message_facts->is_held = terminal_is_changed(terminal);
 	} else if (run->output.has_pty) {
-		/* A front that takes over has hung up, and cannot ask. */
-		if (!run->has_taken_over)
-			*had_screen |=
-			    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
+		/* In a front, this descriptor is closed. */
+		*had_screen |=
+		    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
 		message_facts->is_held = run->has_taken_over || *had_screen;
 	}
 }
@@ -323,7 +322,8 @@ stop_tree(struct supervisor *self, enum reason why)
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	if (!is_cancel && atomic_exchange(&run->facts->has_signalled, true))
+	if (!is_cancel && atomic_exchange(&run->facts->signalled_by,
+	                                  run->supervisor) == run->front)
 		self->tree.group_has_signal = self->tree.all_have_signal = true;
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
@@ -492,14 +492,14 @@ be_supervisor(struct run *run)
 static void
 take_over(struct run *run)
 {
-	/* A target that has exited may be reaped: its PID may be another's. */
 	struct supervisor self =
-	    new_supervisor(run, run->target->has_exited ? 0 : run->target->pid);
+	    new_supervisor(run, target_is_reaped(run) ? 0 : run->target->pid);
 
 	run->has_taken_over = true;
 	self.tree.keeps_leaders = self.tree.keep != NULL;
 	self.tree.spares = run->had_children || self.tree.keeps_leaders;
-	enter(&self, REASON_SUPERVISOR_LOST, duration_now());
+	if (!survivors_are_free(run))
+		enter(&self, REASON_SUPERVISOR_LOST, duration_now());
 	/* Because of REASON_TREE_EMPTY or REASON_LAST_BOUND. */
 	enter(&self, decide(&self, duration_now()), duration_now());
 	finish(&self);

@@ -96,12 +96,13 @@ struct options {
 	bool no_stdin;
 	bool quiet;       /* clears verbose */
 	bool verbose;     /* clears quiet */
-	bool is_timeout;  /* started under the name timeout; and as that: */
+	bool is_timeout;  /* started as timeout, which sets the rest: */
 	bool passes_on;   /* a terminating signal, which then cancels nothing */
 	bool hup_cancels; /* a SIGHUP that a process has sent */
 	bool drops_ignored;    /* signals that the caller ignores */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
 	bool tells_sigkill;    /* 137, not 124, where that ended the command */
 	bool leads_group;      /* where a shell runs it by "&" */
-	int64_t orphans_grace; /* at most, in a stop without the command */
+	int64_t
+	    orphans_grace; /* in a stop, from the command's end to SIGKILL */
 };

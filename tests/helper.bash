@@ -206,6 +206,14 @@ finish() {
 	take_output
 }
 
+# A front that is stopped ends nothing when its supervisor dies.
+kill_supervisor() {
+	kill -STOP "$front"
+	wait_until is_stopped "$front"
+	kill -KILL "$supervisor"
+	wait_until is_dead "$supervisor"
+}
+
 # ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
 ended_by() {
 	kill -s "$1" "$started"

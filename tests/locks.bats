@@ -201,7 +201,7 @@ is_taken() {
 	[ ! -e lock ]
 }
 
-@test "a lock file that was there and empty stays, for a flock(1) that waits; one with a dead PID is removed" {
+@test "a lock file that was there and empty stays, for a flock(1) that waits" {
 	: >lock
 	touch -d '1 hour ago' lock
 	hold_lock
@@ -216,10 +216,6 @@ is_taken() {
 	touch -d '1 hour ago' lock
 	gives 0 complete "$WDRUN" --lock=lock true
 	is_none lock
-	dead_pid >lock
-	hold_lock
-	release
-	[ ! -e lock ]
 }
 
 # The test makes its own devices: if wdrun were wrong, root would remove the
@@ -406,10 +402,7 @@ with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
 		front=$holder
 		find_watchers
 		contend
-		kill -STOP "$front"
-		wait_until is_stopped "$front"
-		kill -KILL "$supervisor"
-		wait_until is_dead "$supervisor"
+		kill_supervisor
 		no flock -n lock true
 		ends 75 --lock=lock true
 		has_text lock "$front"

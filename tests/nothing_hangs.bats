@@ -254,6 +254,18 @@ stops_survivors() {
 	[ -z "$stderr" ]
 	[ "ready $(leftovers)" = "$output" ]
 	end_leftovers
+	# Also if the supervisor is killed while it tells of the exit, to a full pipe.
+	mkfifo full
+	exec 7<>full
+	dd if=/dev/zero of=full bs=64K count=1 oflag=nonblock
+	start_run sh -c 'exec "$WDRUN" -v --survivors=leave sh -c "escape -x 0 fork setsid
+		until [ -e go ]; do sleep 0.02; done; exit 4" 2>full 7>&-'
+	touch go
+	wait_until is_dead "$target"
+	kill -KILL "$supervisor"
+	gives 4 finish
+	[ "ready $(leftovers)" = "$output" ]
+	end_leftovers
 	gives 124 late wdrun_directly --survivors=leave -t LIMIT -k 100ms "${deaf_daemon[@]}"
 	nobody_is_left
 }

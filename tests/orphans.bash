@@ -57,14 +57,6 @@ wait_for_lock() {
 	wait_until is_listed second waiting
 }
 
-# A front that is stopped ends nothing when its supervisor dies.
-kill_supervisor() {
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -KILL "$supervisor"
-	wait_until is_dead "$supervisor"
-}
-
 kill_watchers() {
 	kill_supervisor
 	kill -KILL "$front"

@@ -213,6 +213,13 @@ sent() {
 	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
 	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
 	# command, which dies of it, also under nohup.
+	start_run timeout -s USR1 100 sigcount
+	for count in 1 2; do
+		kill -ALRM "$started"
+		wait_until has_lines "$count" 'got 10'
+	done
+	ended_by TERM 124
+
 	start_run env --ignore-signal=1,12,15 timeout -s ALRM 100 sigcount 1
 	for signal in 1 12 15 RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish

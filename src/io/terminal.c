@@ -285,7 +285,8 @@ terminal_read_keys(struct terminal *terminal, int master)
 			const int signal = signal_of_key((cc_t)text[i], &now);
 
 			if (signal == SIGTSTP)
-				terminal->facts->suspends = true;
+				terminal->facts->suspended_ms =
+				    (unsigned)(duration_now() / MILLISECOND);
 			else if (signal != 0)
 				(void)kill(0, signal);
 		}

@@ -19,7 +19,8 @@ static const struct {
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_UNTIL_MAX] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
-	[CLOCK_IDLE] = { ALIVE, REASON_SURVIVORS_IDLE }, /* first_due() */
+	/* While RUNNING, first_due() makes it REASON_SILENCE. */
+	[CLOCK_IDLE] = { ALIVE, REASON_SURVIVORS_IDLE },
 	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
 	[CLOCK_SAMPLE] = { ALIVE, REASON_NONE },
 	[CLOCK_ORPHANS] = { IN(STATE_STOPPING), REASON_NONE },
@@ -87,19 +88,23 @@ const struct reason_row reasons[] = {
 };
 
 bool
-nobody_is_left(const struct run *run)
+survivors_are_free(const struct run *run)
 {
-	return run->facts->tree_is_empty ||
-	       (run->target->exited_by_itself &&
-	        run->options->survivors == SURVIVORS_LEAVE);
+	return run->target->exited_by_itself &&
+	       run->options->survivors == SURVIVORS_LEAVE;
 }
 
-/* A terminal pauses a run, but not a stop that has begun. */
+bool
+nobody_is_awaited(const struct run *run)
+{
+	return run->facts->tree_is_empty || survivors_are_free(run);
+}
+
 static bool
 counts(const struct supervisor *self, enum clock clock)
 {
 	return (clocks[clock].states & IN(self->state)) != 0 &&
-	       (self->paused_at == NEVER || self->state >= STATE_STOPPING);
+	       self->paused_at == NEVER;
 }
 
 /* The reason of the first due clock. */
@@ -132,6 +137,7 @@ first_due(const struct supervisor *self, int64_t now)
 	return why;
 }
 
+/* The first that is true counts: what has happened, before what is due. */
 enum reason
 decide(const struct supervisor *self, int64_t now)
 {
@@ -139,7 +145,7 @@ decide(const struct supervisor *self, int64_t now)
 
 	if (self->state == STATE_DONE)
 		return REASON_NONE;
-	if (nobody_is_left(run))
+	if (nobody_is_awaited(run))
 		return REASON_TREE_EMPTY;
 	if (self->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;

@@ -190,10 +190,10 @@ stop_job(struct front *self, unsigned stop)
 	terminal_end_raw(&run->output.terminal, false);
 
 	/* A SIGCONT that comes meanwhile must not be lost, but a stop signal
-	 * discards a pending one: so a handler notes it. The supervisor clears
-	 * the fact before its SIGCONT. One that comes before our stop signal is
-	 * pending is noted; a later one discards that signal, or ends the stop:
-	 * prepare_signal(), kernel/signal.c. */
+	 * discards a pending one. So a handler notes SIGCONT until our stop
+	 * signal is pending; later, SIGCONT discards that signal, or ends the
+	 * stop: prepare_signal(), kernel/signal.c. The supervisor clears the
+	 * fact before its SIGCONT. */
 	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
@@ -209,15 +209,14 @@ stop_job(struct front *self, unsigned stop)
 		(void)signals_take(SIGNAL_BIT(by), &info);
 	facts->front_stops = false;
 	signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
-	(void)signal(SIGCONT, SIG_DFL);
 
 	self->suspended_for += duration_now() - began;
 	output_note_heard(&run->output); /* nobody was silent meanwhile */
 	output_copy_size(&run->output);
 	terminal_make_raw(&run->output.terminal);
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
-	 * orphaned process group: then the tree has to go on, too. But only
-	 * its sender undoes a SIGSTOP of the target. */
+	 * orphaned process group: then the tree has to go on, too. But a
+	 * SIGSTOP of the target lasts until its sender undoes it. */
 	if (facts->stop == stop && (is_continued != 0 || is_key)) {
 		facts->undone_stop = stop;
 		order_give(facts, SIGCONT, false);
@@ -227,17 +226,20 @@ stop_job(struct front *self, unsigned stop)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* By when a stop that begins now should be over. */
+/* By when a stop of the tree that begins now should be over. */
 static int64_t
 end_of_stop(const struct front *self)
 {
-	const int64_t kill_after = self->run->options->kill_after;
+	const struct run *const run = self->run;
+	const bool is_third = run->facts->cancels >= CANCELS_MAX;
 
-	return duration_add(run_time(self) + TREE_KILL_BOUND, kill_after);
+	return duration_add(run_time(self) + TREE_KILL_BOUND,
+	                    is_third ? 0 : run->options->kill_after);
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
- * After its outcome, it has PATIENCE for the files of the run. */
+ * After its outcome it is late at once: so it has PATIENCE for the run's files.
+ */
 static void
 look_at_facts(struct front *self)
 {
@@ -255,7 +257,7 @@ look_at_facts(struct front *self)
 		                                       : end;
 	}
 	self->phase = phase;
-	/* While its look hangs, it obeys no third signal: it has a second. */
+	/* A supervisor whose look hangs obeys no third signal: it has 1 s. */
 	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
 	    (self->lateness == LATE_NOT ||
 	     (self->lateness == LATE_ONCE && self->deadline > now + SECOND))) {
@@ -271,9 +273,7 @@ static void
 signal_tree(const struct run *run, int signal)
 {
 	const char *const keep = run->options->keep;
-	/* Without /proc, its zombie keeps the group. */
-	const bool has_exited =
-	    run->target->has_exited && procfs_self() == getpid();
+	const bool has_exited = target_is_reaped(run);
 	struct tree tree = {
 		.target = has_exited ? run->supervisor : run->target->pid,
 		.keep = keep,
@@ -297,6 +297,8 @@ end_late_supervisor(struct front *self)
 	const struct options *const options = run->options;
 	const bool looks =
 	    self->phase == PHASE_LOOK && self->lateness == LATE_NOT;
+	const char *const words = reasons[run->facts->reason].words;
+	int nobody = 0;
 
 	self->lateness++; /* the next of the enum */
 	self->deadline = run_time(self) + PATIENCE;
@@ -304,16 +306,18 @@ end_late_supervisor(struct front *self)
 	if (looks) {
 		self->deadline = duration_add(run_time(self) + LOOK_PATIENCE,
 		                              options->kill_after);
-		if (!atomic_exchange(&run->facts->has_signalled, true)) {
+		if (atomic_compare_exchange_strong(&run->facts->signalled_by,
+		                                   &nobody, run->front)) {
 			signal_tree(run, options->signal);
 			signal_tree(run, SIGCONT);
-			tell_late(run);
 		}
 	}
 	if (self->lateness != LATE_KILLED)
 		return;
 	if (!options->quiet)
-		message("the supervisor (PID %d) does not answer, killing it",
+		message("%s%sthe supervisor (PID %d) does not answer, killing "
+		        "it",
+		        words == NULL ? "" : words, words == NULL ? "" : "; ",
 		        run->supervisor);
 	/* Only take_signal() reaps it: the PID is its own. */
 	(void)kill(run->supervisor, SIGKILL);
@@ -336,10 +340,11 @@ take_signal(struct front *self)
 	self->supervisor_is_dead |=
 	    wait_peek(run->supervisor, WEXITED, &info) > 0;
 	/* Reaps orphans, if this is PID 1, and children from before wdrun's
-	 * exec; up to a dead supervisor or target, whose status others want. */
+	 * exec. Stops at a dead supervisor or target, whose status is still to
+	 * be read. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
 	       child != run->supervisor &&
-	       (child != run->target->pid || run->target->has_exited))
+	       (child != run->target->pid || target_is_reaped(run)))
 		(void)wait_peek(child, WEXITED, &info);
 	return signal;
 }
@@ -380,7 +385,7 @@ front_watch(struct front *self)
 	if (self->lateness >= LATE_KILLED && (has_outcome || is_given_up))
 		facts->is_released = true;
 	if (is_given_up && !has_outcome) {
-		if (!nobody_is_left(run)) /* survivors may be let go */
+		if (!nobody_is_awaited(run)) /* survivors may be let go */
 			signal_tree(run, SIGKILL);
 		facts->ended = duration_now();
 	}
@@ -408,9 +413,9 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* The drain ends at --timeout; after a failure, after --kill-after, or sooner:
+/* Ends the drain at --timeout; after a failure, at --kill-after, or earlier,
  * READER_PATIENCE after a reader took a byte. After --until and survivors, the
- * status says that all is well: nobody would look for what is lost. */
+ * status says that all is well: nobody would look for lost output. */
 static int64_t
 end_of_drain(const struct front *self, int64_t began, int64_t moved_at)
 {
@@ -435,18 +440,16 @@ drain(struct front *self)
 	struct run *const run = self->run;
 	struct output *const output = &run->output;
 	const uint64_t read_max = output->taken + OUTSIDERS_MAX;
-	uint64_t relayed = output->facts->relayed;
 	const int64_t began = run_time(self);
 	int64_t moved_at = began;
 
-	if (output->count == 0)
-		return;
-	if (nobody_is_left(run) && !run->facts->tree_is_empty &&
-	    leave_behind(run)) /* survivors are let go */
+	if (output->count > 0 && survivors_are_free(run) &&
+	    !run->facts->tree_is_empty && leave_behind(run))
 		return;
 	while (!output_is_empty(output, false) &&
 	       run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(self, began, moved_at);
+		const uint64_t relayed = output->facts->relayed;
 
 		if (run_time(self) >= end)
 			break;
@@ -463,7 +466,6 @@ drain(struct front *self)
 		}
 		if (output->facts->relayed != relayed)
 			moved_at = run_time(self);
-		relayed = output->facts->relayed;
 	}
 	output_finish(output);
 }

@@ -51,8 +51,8 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 	const bool is_continue = signal == SIGCONT;
 
 	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
-	 * does not take a SIGCONT back, which has continued the front. The
-	 * supervisor obeys that first: its number is lower, but on MIPS. */
+	 * keeps an ordered SIGCONT, as that has continued the front. SIGCONT is
+	 * obeyed first: its number is lower, but on MIPS. */
 	for (int i = 0; i < 2 && is_continue; i++)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
@@ -94,8 +94,8 @@ is_of_run(const struct run *run, pid_t pid)
 	                   procfs_descends(pid, run->supervisor));
 }
 
-/* Notes who has sent the signal of INFO, unless a cancel came before: soon such
- * a process is gone. Of an outer run's supervisor only the name, since the
+/* Notes at once who has sent the signal of INFO, as a sender may exit soon; but
+ * not after a cancel. Of an outer run's supervisor only the name, since the
  * signal has to reach the command before COPY_TIME is over. */
 static void
 note_sender(struct run *run, const siginfo_t *info)
@@ -130,6 +130,12 @@ target_is_in_job(const struct run *run)
 {
 	return run->shares_group && !run->target->has_exited &&
 	       getpgid(run->target->pid) == run->callers_group;
+}
+
+bool
+target_is_reaped(const struct run *run)
+{
+	return run->target->has_exited && procfs_self() == getpid();
 }
 
 /* Whether the signal of INFO was for the whole job of caller and target: from
@@ -168,8 +174,8 @@ static bool
 note_key_of_target(const struct run *run, const siginfo_t *info)
 {
 	const struct target *const target = run->target;
-	/* A key that comes before its start cancels the run. That it sends one
-	 * itself may be seen before the supervisor has noted the start. */
+	/* A key that comes before its start cancels the run. But the target may
+	 * send one before the supervisor has noted its start. */
 	const bool has_reached =
 	    (run->facts->output.is_started || is_of_run(run, info->si_pid)) &&
 	    (target->has_exited ? is_fresh(target->ended_ms, COPY_TIME)
@@ -194,8 +200,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	    order_is_reload(run, signal) && !procfs_is_stopping(info->si_pid);
 	struct facts *const facts = run->facts;
 
-	/* From this process itself: a message could not be written; or a key is
-	 * for the rest of the job, where a launcher may forward it. */
+	/* This process has sent it: SIGPIPE of a message; or a key to the whole
+	 * job, where a launcher may forward it. */
 	if (info->si_pid == getpid()) {
 		facts->counted_ms[signal] = now_in_ms();
 		return false;
@@ -263,7 +269,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
 		return false;
 
-	/* From outside of this PID namespace only such a run signals it. */
+	/* From outside of this PID namespace only an outer run signals it. */
 	const bool is_outer = info->si_pid == 0 ||
 	                      procfs_is_supervisor(info->si_pid) ||
 	                      has_our_program(info->si_pid);
@@ -281,8 +287,8 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 
 	if (is_outer)
 		*last_of_outer = *counted;
-	/* Between the mark of a signal and the count of the cancel, the front
-	 * reads who has sent it: CANCELS may be 0 yet. An outer run's stop is
+	/* CANCELS may still be 0: the front marks a signal, reads its sender,
+	 * and then counts the cancel. An outer run's stop is
 	 * news only if the front has counted a reload, or a SIGUSR1, say. */
 	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||

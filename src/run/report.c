@@ -90,7 +90,6 @@ report_open(struct report *report, const char *path)
 
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
-	report->directory_fd = report->stream_fd = -1;
 	errno = EBADF;
 	/* What wdrun has opened itself is close-on-exec. */
 	if (fcntl(fd, F_GETFD) == 0 &&
@@ -129,7 +128,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 		outcome = "locked out";
 	else if (is_refused)
 		outcome = "not executed";
-	/* An exit status is older than the front's take-over. */
+	/* A target with an exit status has ended before the take-over. */
 	else if (!facts->target.exited_by_itself &&
 	         facts->reason != REASON_NONE &&
 	         (facts->reason != REASON_SUPERVISOR_LOST ||
@@ -212,7 +211,7 @@ add_all(struct strbuf *line, const struct run *run)
 	            ",\"processes\":{\"stopped\":%" PRIu64
 	            ",\"killed\":%" PRIu64 ",\"left\":",
 	            facts->signalled, facts->killed);
-	if (nobody_is_left(run))
+	if (nobody_is_awaited(run))
 		strbuf_addf(line, "[]");
 	else
 		look_add_json(line, &facts->look);

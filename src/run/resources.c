@@ -71,8 +71,8 @@ resources_acquire(struct run *run)
 		.mask = run->callers_mask & ~SIGNALS_TERMINATING,
 	};
 
-	/* Before it waits for its locks: so --list shows the run, and --cancel
-	 * ends the wait. Not earlier: who is refused makes no registry. */
+	/* Before the wait for locks, so that --list and --cancel find the run.
+	 * Not earlier: a refused run makes no registry. */
 	if (record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
 		run->facts->refusal = message_last;
@@ -145,15 +145,15 @@ resources_release(struct run *run)
 			        cleanup->path, refusal_words(why));
 	}
 	/* A run with processes left stays on record, for --reap. */
-	if (nobody_is_left(run))
+	if (nobody_is_awaited(run))
 		(void)record_end(&run->record, run->facts->id);
 	/* Last: who waits for them finds the files of --cleanup removed. */
 	for (size_t i = 0; i < run->options->locks.count; i++) {
 		struct lock *const lock = &run->locks[i];
 
 		/* Of a run with processes left, the file stays, too. */
-		if (lock_release(lock,
-		                 nobody_is_left(run) ? watchers : nobody) == -1)
+		if (lock_release(lock, nobody_is_awaited(run) ? watchers
+		                                              : nobody) == -1)
 			message("--lock: cannot remove '%s': %s", lock->path,
 			        strerror(errno));
 	}

@@ -73,8 +73,8 @@ struct sender {
 
 /*
  * What the watchers tell each other, in shared memory: a SIGCHLD makes the
- * other look here. The supervisor's exit says "done"; its death says "take
- * over", or after an outcome "finish the teardown".
+ * other look here. The supervisor's end says "take over", or after PHASE_END
+ * "finish the teardown".
  *
  * fact                         written by        read by     told by
  * id, started_at               prepare()         both        (before the fork)
@@ -86,15 +86,15 @@ struct sender {
  * counted_ms                   both              both        with the order
  * hup_is_for_group             front             supervisor  with the order
  * undone_stop                  front             supervisor  with the order
- * front_stops                  front             supervisor  (asked for)
- * has_signalled                both              both        (asked for)
+ * front_stops                  front             supervisor  (polled)
+ * signalled_by                 both              both        (polled)
  * output                       both: io/output.h both        SIGCHLD
  * stop                         supervisor (2)    front       SIGCHLD, SIGCONT
  * phase, look, first_look      (1)               front       SIGCHLD: the phase
  * reason, signalled, killed    (1), prepare()    both        with the phase
  * ended, cpu, memory, outcome  (1), front        front       PHASE_END
  * tree_is_empty                both, target      both        PHASE_END
- * is_released, messages        both              both        (asked for)
+ * is_released, messages        both              both        (polled)
  * (1) the supervisor, or a front that has taken over
  * (2) and the front, in the drain, when the supervisor is dead
  */
@@ -107,7 +107,7 @@ struct facts {
 	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
 	 * front is to stop; 0: it is to go on. */
 	atomic_uint stop;
-	atomic_uint undone_stop; /* STOP that the SIGCONT undoes; 0: any */
+	atomic_uint undone_stop; /* which an ordered SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
 	bool tree_is_empty;      /* before the target's fork, too */
@@ -128,10 +128,10 @@ struct facts {
 	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;         /* terminating signals for the run */
-	atomic_int hup_is_for_group; /* SIGHUP goes to the target's, as bare */
+	atomic_int hup_is_for_group; /* SIGHUP goes to the target's group */
 	struct sender cancelled_by;  /* orders.c */
 	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
-	atomic_int has_signalled;    /* whoever sets it sends a stop's signal */
+	atomic_int signalled_by; /* the PID that sends a stop's first signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -155,7 +155,7 @@ struct run {
 	pid_t front;  /* the supervisor's parent, until the front is dead */
 	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t callers_group;
-	bool shares_group;     /* the target: the caller's; its session too */
+	bool shares_group;     /* target: in the caller's group and session */
 	bool ignores_sigchld;  /* as the caller did, the target does */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	mode_t callers_umask;
@@ -187,13 +187,13 @@ struct supervisor {
 	int reload;          /* the last signal that was for the target alone */
 	int cancel_signal;   /* the last terminating signal */
 	int target_stop;     /* the signal that has stopped the target, or 0 */
-	int stop_order;      /* to the front, since SIGCONT; SIGTSTP stays */
+	int stop_order;      /* to the front since SIGCONT; SIGTSTP wins */
 	unsigned stops;      /* so many numbers of facts.stop were given */
-	unsigned last_of_outer_ms[65]; /* COUNTED_MS at an outer run's copy */
+	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
-	uint64_t relayed;              /* OUTPUT's, at the last sample */
+	uint64_t relayed;              /* output.relayed at the last sample */
 };
 
 /* How late the supervisor is, and what the front has done about it: front.c. */
@@ -251,8 +251,11 @@ void clocks_resume(struct supervisor *self, int64_t now);
 /* Sets at NOW, in a stop, when SIGKILL follows. */
 void clocks_bound_stop(struct supervisor *self, int64_t now);
 
-/* Whether the tree is empty, or its survivors are let go. */
-bool nobody_is_left(const struct run *run);
+/* Whether survivors live on, by --survivors=leave. */
+bool survivors_are_free(const struct run *run);
+
+/* Whether the tree is empty, or its survivors live on. */
+bool nobody_is_awaited(const struct run *run);
 
 /* How wdrun is to end, RUN being done. */
 struct outcome run_outcome(const struct run *run);
@@ -266,27 +269,32 @@ struct outcome run_outcome(const struct run *run);
  * Ctrl-C. The caller wakes the supervisor. */
 void order_give(struct facts *facts, int signal, bool is_for_job);
 
-/* Whether a terminating SIGNAL, if a process has sent it, is for the target
- * alone, unless that dies of it: a SIGHUP means "read your configuration" to a
- * server, unless timeout(1) has -k; and of what the caller ignores, only the
- * target knows what it means. But after a stop has begun, none is. */
+/* Whether a terminating SIGNAL that a process has sent is for the target alone,
+ * and cancels the run only by killing it: SIGHUP means "read your
+ * configuration", unless timeout(1) has -k; and of a signal that the caller
+ * ignores, only the target knows the meaning. After a cancel, none is. */
 bool order_is_reload(const struct run *run, int signal);
 
 /* In the front: gives the order, if the signal of INFO is one; returns that. */
 bool order_pass_on(struct run *run, const siginfo_t *info);
 
-/* Gives the orders of the keys that have come to this process. Comes before
- * each fork up to the target's: the target has not had such a key, but the
- * front, which would take it later, could not know that. */
+/* Gives the orders of the keys that have come to this process. Called before
+ * each fork up to the target's: later, the front would believe that the target
+ * has had them. */
 void order_take_early(struct run *run);
 
 /* In the supervisor: counts the signal of INFO, to this process, if it cancels
  * the run; returns that. HUP, INT, QUIT and TERM are as in the front; from the
- * watcher of an outer run any signal cancels: it begins a stop there. */
+ * watcher of an outer run any signal cancels: that run is stopping. */
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
+
+/* Whether the target has exited, and may be reaped: its PID is nobody's, or
+ * another's. Not without /proc: then only its group can be signalled, and its
+ * zombie keeps that. */
+bool target_is_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
@@ -374,9 +382,6 @@ void report_write(const struct run *run);
  * looks at the tree, for LOOK_BOUND at most. Returns how many there are, or 0.
  * The first look goes to the report, too. */
 size_t tell_look(struct supervisor *self, enum reason why);
-
-/* In the front: that it has sent the signal, as the look takes long. */
-void tell_late(const struct run *run);
 
 /* Tells, with the last look, that the run has changed from FROM for the reason
  * WHY, if that is told. COUNT processes are signalled. */

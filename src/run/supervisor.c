@@ -21,6 +21,7 @@
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 #define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
 #define NICE_LEAST       19            /* to which SCHED_IDLE comes near */
+#define KEY_TIME         2000          /* ms, for the answer to a key */
 #define SIGNALS_MAX      64 /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
@@ -92,11 +93,11 @@ signal_front(const struct run *run, int signal)
 		(void)kill(run->front, signal);
 }
 
-/* Makes the front stop as the target has (IS_NEW), or go on, since the caller's
- * shell waits for the front. At a terminal any stop of the target counts, as
- * only that shell can take the terminal back; without one, only a stop signal
- * that has come to the front. Only SIGTSTP stops the clocks: after another stop
- * the command counts as one that hangs. */
+/* Stops the front like the target, or continues it, as the caller's shell waits
+ * for the front. IS_NEW: the target has just stopped. At a terminal any stop of
+ * the target counts, as only that shell can take the terminal back; without
+ * one, only a stop signal that has come to the front. Only SIGTSTP stops the
+ * clocks: after another stop the command counts as one that hangs. */
 static void
 follow_stop(struct supervisor *self, bool is_new, int64_t now)
 {
@@ -160,15 +161,16 @@ follow_target(struct supervisor *self, int64_t now)
 	const struct terminal *const terminal = &run->output.terminal;
 	siginfo_t info;
 
-	while (!run->target->has_exited && self->state < STATE_KILLING &&
-	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
-	           run->target->pid) {
+	while (!run->target->has_exited &&
+	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) > 0) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
+		const unsigned now_ms =
+		    (unsigned)(duration_now() / MILLISECOND);
 
-		/* On a terminal of its own, no SIGTSTP comes to the front: but
-		 * it knows the key, which su(1) answers by SIGSTOP. */
-		if (atomic_exchange(&terminal->facts->suspends, false) &&
-		    is_stopped && info.si_status == SIGSTOP)
+		/* On the command's own terminal, the front gets no SIGTSTP, but
+		 * has seen the key: su(1) answers that by SIGSTOP. */
+		if (is_stopped && info.si_status == SIGSTOP &&
+		    now_ms - terminal->facts->suspended_ms < KEY_TIME)
 			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
 		    terminal->is_keyboard)
@@ -272,7 +274,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		tell_signal(run, signal);
 		if (run->options->passes_on || run->facts->hup_is_for_group)
 			tree_signal_target(&self->tree, signal);
-		else if (self->tree.target > 1)
+		else
 			(void)kill(self->tree.target, signal);
 	} else if ((bit & SIGNALS_TERMINATING) != 0) {
 		take_cancel(self, signal);
@@ -297,9 +299,9 @@ take_orders(struct supervisor *self, int64_t now)
 	}
 }
 
-/* Begins the grace after a text of --until; output puts off its end. Judges a
- * silence of --idle-timeout: but in a pause we drop that, as the front tells it
- * again after as much time. */
+/* Starts --until-grace at TEXT; later output puts off its end. Takes the
+ * front's news of a silence, but drops it in a pause, as the front repeats it.
+ */
 static void
 follow_output(struct supervisor *self, int64_t now)
 {
@@ -357,7 +359,7 @@ note_status(struct target *target, const siginfo_t *end)
 	target->outcome.value = end->si_status;
 }
 
-/* Notes the target's END. Whoever reaps next reaps the target, too. */
+/* Notes the target's END. From then on, any reaper may reap it. */
 static void
 note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 {
@@ -380,9 +382,8 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	self->tree.group = getpgid(self->tree.target);
 	supervisor_mark_kept(self);
 	target->has_exited = true;
-	/* Reaped at once: survivors may wait for its PID to go. But without
-	 * /proc we can signal its group alone, which the zombie keeps. */
-	if (procfs_self() == getpid())
+	/* Reaped at once: survivors may wait for its PID to go. */
+	if (target_is_reaped(run))
 		self->tree.target = 0;
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);
@@ -455,7 +456,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 	tree_read(&self->tree, NEVER);
 
 	const bool is_busy = activity_sample(activity, &self->tree, now);
-	/* CPU time is counted in ticks, of which one is 4 % of a sample. */
+	/* A tick of CPU time is 4 % of a sample: so a second decides. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
 	const bool is_progress =
 	    relayed != self->relayed || (is_long && is_busy);

@@ -141,7 +141,7 @@ drop_early_stop(int signal)
 _Noreturn void
 target_become(struct run *run)
 {
-	/* Here: the supervisor, which sleeps until the exec, may be killed. */
+	/* The target notes it: the supervisor may be killed before the exec. */
 	run->target->pid = getpid();
 	run->facts->tree_is_empty = false;
 	/* Armed first, since a supervisor that is dead sends no signal. */

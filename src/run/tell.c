@@ -17,8 +17,8 @@ is_until(enum reason why)
 	return why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
 }
 
-/* How the change for the reason WHY is told. The caller knows of some: to wait
- * for a line of a log is --until-grace=0. timeout(1) tells little more. */
+/* How the change for the reason WHY is told. The caller expects some: with
+ * --until-grace=0 one waits for a line of a log. timeout(1) tells little. */
 static enum telling
 telling_of(const struct run *run, enum reason why)
 {
@@ -60,21 +60,11 @@ tell_look(struct supervisor *self, enum reason why)
 }
 
 void
-tell_late(const struct run *run)
-{
-	const enum reason why = run->facts->reason;
-
-	if (!run->options->quiet && telling_of(run, why) >= TELL_NAMES)
-		message("%s; the look at its processes takes long: sending %s",
-		        reasons[why].words, signal_name(run->options->signal));
-}
-
-void
 tell_signal(const struct run *run, int signal)
 {
 	if (run->options->is_timeout && run->options->verbose)
 		message("sending signal %s to command '%s'",
-		        signal == 0 ? "0" : signal_name(signal) + strlen("SIG"),
+		        signal_name(signal) + strlen("SIG"),
 		        run->options->command[0]);
 }
 
