@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ fds_release(const int keep[], size_t count)
 	unsigned first = 0;
 
 	for (unsigned kept = 0; kept != UINT_MAX; first = kept + 1) {
-		/* The lowest from FIRST on, or none. */
+		/* The lowest to keep from FIRST on, or UINT_MAX. */
 		kept = first <= STDERR_FILENO ? STDERR_FILENO : UINT_MAX;
 		for (size_t i = 0; i < count; i++) {
 			if (keep[i] >= (int)first && (unsigned)keep[i] < kept)
@@ -80,14 +81,33 @@ fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 	                    mask == NULL ? NULL : &set, KERNEL_SIGNALS_SIZE);
 }
 
+int
+fds_open_sink(int fd)
+{
+	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* O_RDWR: "1<>fifo" */
+	struct stat file = { .st_mode = 0 };
+	char path[32];
+	int sink = -1;
+
+	(void)fstat(fd, &file);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (S_ISFIFO(file.st_mode) || isatty(fd))
+		sink = open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return sink == -1 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : sink;
+}
+
 #define SOCKET_BUF ((size_t)32 * 1024) /* unix_stream_sendmsg(), net/unix */
+/* A terminal that poll(2) calls writable may have room for so many bytes only,
+ * each with a "\r": tty_buffer_alloc(), drivers/tty/tty_buffer.c. */
+#define TERMINAL_BUF ((size_t)128)
 
 /* How a descriptor takes bytes without a wait. */
 enum sink {
-	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
-	SINK_LINES,  /* the same, for a pipe: lines that nobody tears */
-	SINK_POLLED, /* a pipe or terminal: after poll(2), PIPE_BUF bytes */
-	SINK_SOCKET, /* by sendmsg(2) */
+	SINK_PLAIN,    /* by write(2): a file, or O_NONBLOCK is set */
+	SINK_LINES,    /* the same, for a pipe: lines that nobody tears */
+	SINK_PIPE,     /* after poll(2), PIPE_BUF bytes */
+	SINK_TERMINAL, /* after poll(2), TERMINAL_BUF bytes */
+	SINK_SOCKET,   /* by sendmsg(2) */
 };
 
 static enum sink
@@ -101,20 +121,21 @@ sink_of(int fd)
 	if (!S_ISFIFO(file.st_mode) && !isatty(fd))
 		return SINK_PLAIN;
 	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
-		return SINK_POLLED;
+		return S_ISFIFO(file.st_mode) ? SINK_PIPE : SINK_TERMINAL;
 	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 }
 
-/* How many bytes of PART one write takes. Those are whole lines that a pipe
- * (PIPE_BUF bytes, pipe(7)) or a Unix socket takes as a whole or not at all: so
- * no other writer gets into them. A line that is longer, or its begin, is a
- * write of its own. */
+/* How many bytes of PART one write takes: whole lines, which a pipe (PIPE_BUF
+ * bytes, pipe(7)) or a Unix socket takes as a whole or not at all, so that no
+ * other writer gets into them; or one longer line, or its beginning. */
 static size_t
 next_size(enum sink sink, struct part *part)
 {
 	const char *const text = part->text + part->written;
 	const size_t left = part->size - part->written;
-	const size_t most = sink == SINK_SOCKET ? SOCKET_BUF : PIPE_BUF;
+	const size_t most = sink == SINK_SOCKET     ? SOCKET_BUF
+	                    : sink == SINK_TERMINAL ? TERMINAL_BUF
+	                                            : PIPE_BUF;
 	const size_t size = left < most ? left : most;
 	const char *end;
 
@@ -125,7 +146,7 @@ next_size(enum sink sink, struct part *part)
 		return (size_t)(end - text) + 1;
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
 	 * unless another process fills it first. */
-	if (sink == SINK_POLLED)
+	if (sink == SINK_PIPE || sink == SINK_TERMINAL)
 		return size;
 	if (part->line_end <= part->written) {
 		end = memchr(text + size, '\n', left - size);
@@ -150,7 +171,8 @@ fds_write_part(int fd, struct part *part)
 			                       .msg_iovlen = 1 };
 
 		/* O_NONBLOCK would affect all who share FD's description. */
-		if (sink == SINK_POLLED && poll(&room, 1, 0) == 0)
+		if ((sink == SINK_PIPE || sink == SINK_TERMINAL) &&
+		    poll(&room, 1, 0) == 0)
 			return 0;
 		errno = EIO; /* for a write of nothing */
 

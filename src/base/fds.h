@@ -11,8 +11,8 @@
  * file opened later would get that number, and messages. Returns as open(2). */
 int fds_fill_standard(int flags);
 
-/* Gives up what this process has inherited but stderr: closes each descriptor
- * but the COUNT in KEEP, which may be -1; goes to "/": no mount stays busy. */
+/* Closes each descriptor but stderr and the COUNT in KEEP, which may be -1.
+ * Goes to "/", so that no mount stays busy. */
 void fds_release(const int keep[], size_t count);
 
 /* The mode, 0 if it is not known, and the inode of the file PATH in FD, or of
@@ -29,6 +29,11 @@ struct pollfd;
  * blocked meanwhile, or is NULL: those that are blocked already. */
 int fds_poll(struct pollfd *fds, size_t count, int64_t wait,
              const uint64_t *mask);
+
+/* Returns a descriptor of FD's file, for writing without a wait: O_NONBLOCK is
+ * set for all who share a description, so a pipe or terminal gets one of our
+ * own, unless it is another user's. Or returns -1. */
+int fds_open_sink(int fd);
 
 /* Bytes, and how many of them are written. */
 struct part {

@@ -19,12 +19,25 @@ static struct message_facts of_one_process;
 struct message_facts *message_facts = &of_one_process;
 char message_last[LINE_SIZE];
 
+static void
+write_to_stderr(char *text, size_t length)
+{
+	const int fd = fds_open_sink(STDERR_FILENO);
+
+	/* -1: all descriptors are in use. */
+	(void)fds_write(fd == -1 ? STDERR_FILENO : fd, text, length,
+	                PATIENCE_MS);
+	fds_close(fd);
+}
+
 void
 message_release(void)
 {
+	const size_t most = sizeof(message_facts->text);
+	const size_t length = message_facts->length;
+
 	message_facts->is_held = false;
-	(void)fds_write(STDERR_FILENO, message_facts->text,
-	                message_facts->length, PATIENCE_MS);
+	write_to_stderr(message_facts->text, length < most ? length : most);
 }
 
 void
@@ -51,15 +64,13 @@ message_lines(struct strbuf *lines)
 		            line, at_terminal ? "\r\n" : "\n");
 	}
 	if (at_terminal && facts->is_held) {
-		struct strbuf held = { .text = facts->text,
-			               .size = sizeof(facts->text),
-			               .length = facts->length };
+		/* The other watcher may add a message at the same time. */
+		size_t at = atomic_fetch_add(&facts->length, text.length);
 
-		strbuf_addf(&held, "%s", text.text); /* or what has room */
-		facts->length = (unsigned)held.length;
+		for (size_t i = 0; i < text.length && at < sizeof(facts->text);)
+			facts->text[at++] = text.text[i++];
 	} else {
-		(void)fds_write(STDERR_FILENO, text.text, text.length,
-		                PATIENCE_MS);
+		write_to_stderr(text.text, text.length);
 	}
 	free(text.text);
 }

@@ -5,8 +5,7 @@
 
 struct strbuf;
 
-/* What the watchers know of stderr. The pump sets the first, a stop the second.
- */
+/* What the watchers know of stderr. The pump sets IN_LINE, a stop IS_HELD. */
 struct message_facts {
 	char text[32768]; /* what a look can tell, and more: whole pages */
 	/* What the front has carried to stderr ends in mid-line: then the next

@@ -161,7 +161,7 @@ say_signals(struct scene *scene)
 	const long number = scene->thread.number;
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
-	    number != CALL_SIGTIMEDWAIT64)
+	    number != CALL_SIGTIMEDWAIT)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
@@ -294,7 +294,7 @@ static const struct {
 } rows[] = {
 	{ "waiting for ", WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend } },
 	{ "waiting for ", WAIT_SIGNAL, { SYS_rt_sigtimedwait } },
-	{ "waiting for ", WAIT_SIGNAL, { CALL_SIGTIMEDWAIT64 } },
+	{ "waiting for ", WAIT_SIGNAL, { CALL_SIGTIMEDWAIT } },
 	{ "waiting for a lock", WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	/* What a stop has interrupted, unless "functions" tells more. */
 	{ "sleeping", WAIT_SLEEP, { SYS_restart_syscall } },
@@ -306,7 +306,7 @@ static const struct {
 	{ "", WAIT_EPOLL, { CALL_EPOLL_PWAIT2 } },
 	{ "", WAIT_SELECT, { SYS_select, SYS__newselect } },
 	{ "", WAIT_SELECT, { SYS_pselect6, CALL_PSELECT64 } },
-	{ "", WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ "", WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL } },
 	{ "waiting for ", WAIT_CHILD, { SYS_wait4, SYS_waitid } },
 	{ "reading %0", WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ "reading %0", WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },

@@ -104,6 +104,8 @@ read_ends(struct scene *scene)
 			const struct descriptor end =
 			    read_descriptor(pid, fds.numbers[j]);
 
+			if (starts_with(end.link, ANONYMOUS))
+				continue; /* no other process has its end */
 			if (end.mode == 0 || scene->end_count == ENDS_MAX)
 				scene->has_missed = true;
 			else

@@ -94,7 +94,7 @@ struct scene {
 	char lock[LOCK_SIZE];
 	pid_t holder;
 
-	/* The ends of pipes and sockets in the tree, process by process. */
+	/* The descriptors of the tree, process by process. */
 	bool has_missed; /* some are not known */
 	size_t end_count;
 	struct descriptor ends[ENDS_MAX];

@@ -45,32 +45,6 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
-static int
-open_sink(struct stream *stream, int fd)
-{
-	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* O_RDWR: "1<>fifo" */
-	struct stat file = { .st_mode = 0 };
-	struct statfs system;
-	char path[32];
-
-	(void)fstat(fd, &file);
-	/* A FIFO may get another reader; a pipe without a name may not. */
-	stream->is_watched = S_ISFIFO(file.st_mode) &&
-	                     fstatfs(fd, &system) == 0 &&
-	                     system.f_type == PIPEFS;
-	/* O_NONBLOCK is set for all who share a description, so we open one of
-	 * our own, unless it is another user's. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	stream->out_fd = -1;
-	if (S_ISFIFO(file.st_mode) || stream->is_terminal)
-		stream->out_fd =
-		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (stream->out_fd == -1)
-		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return stream->out_fd == -1 ? -1 : 0;
-}
-
 /* Opens both ends of STREAM's pseudo-terminal, the command's as SLAVE_FD. */
 static int
 open_pty(struct stream *stream, int *slave_fd)
@@ -109,12 +83,14 @@ open_stream(struct output *output, int fd)
 {
 	struct stream *const stream = &output->streams[output->count++];
 	const bool is_pty = isatty(fd) || output->options->pty;
+	struct statfs system;
 	int ends[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
 	stream->is_terminal = isatty(fd);
 	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
-	if (stream->text == NULL || open_sink(stream, fd) == -1)
+	stream->out_fd = fds_open_sink(fd);
+	if (stream->text == NULL || stream->out_fd == -1)
 		return refuse("cannot set up the output");
 	stream->model_fd = stream->is_terminal         ? stream->out_fd
 	                   : output->terminal.fd != -1 ? output->terminal.fd
@@ -122,8 +98,10 @@ open_stream(struct output *output, int fd)
 	stream->has_messages = is_same_file(fd, STDERR_FILENO);
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
-	/* A pseudo-terminal that hangs up would end a silent command. */
-	stream->is_watched &= !is_pty;
+	/* A FIFO may get another reader; a pipe without a name may not. But a
+	 * pseudo-terminal that hangs up would end a silent command. */
+	stream->is_watched =
+	    !is_pty && fstatfs(fd, &system) == 0 && system.f_type == PIPEFS;
 	if (is_pty && open_pty(stream, &output->fds[fd]) == 0)
 		return 0;
 	if (output->options->pty)

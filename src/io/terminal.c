@@ -254,8 +254,10 @@ terminal_read_keys(struct terminal *terminal, int master)
 	static char text[512];
 	const size_t size = sizeof(text) - 1;
 	ssize_t length = read(terminal->fd, text, size);
-	const bool is_anothers = length == -1 && errno == EIO; /* job's */
 	struct termios now;
+
+	if (length == -1 && errno == EIO) /* another job's */
+		terminal->in_foreground = has_foreground(terminal->fd);
 
 	/* The kernel has kept a Ctrl-D that was typed before the terminal was
 	 * raw as a null byte: n_tty_receive_char_special(). */
@@ -291,6 +293,4 @@ terminal_read_keys(struct terminal *terminal, int master)
 				(void)kill(0, signal);
 		}
 	}
-	if (is_anothers)
-		terminal->in_foreground = has_foreground(terminal->fd);
 }

@@ -11,7 +11,7 @@
 
 #define THREADS_MAX 1024 /* more are not looked at */
 #define PATH_SIZE   64
-#define CPU_SHARE   50   /* so much less than a processor is no progress */
+#define CPU_SHARE   50   /* a 50th of a processor is progress */
 #define BYTES       1024 /* a second */
 
 struct thread {
@@ -27,8 +27,8 @@ struct sample {
 	struct thread threads[THREADS_MAX];
 };
 
-/* Reads the thread ID of PID: what the kernel tells of the bytes of a process
- * has its reaped children in it: so a loop of short commands would work. */
+/* Reads thread ID of PID. The "io" file of the process has its reaped children
+ * in it: so a loop of short commands would count as progress. */
 static struct thread
 sample_thread(pid_t pid, pid_t id)
 {
@@ -112,8 +112,8 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 
 	const int64_t used = cpu - activity->cpu;
 
-	/* A dead process counts again when it is reaped. Until then the sum is
-	 * too low, which is no debt; then it rises by more than work. */
+	/* A dead process leaves the sum, and comes back whole when it is
+	 * reaped: so a fall is no debt, and a rise counts as SPAN at most. */
 	if (used > 0)
 		activity->work += used < span ? used : span;
 	activity->cpu = cpu;

@@ -6,10 +6,9 @@
 struct tree;
 
 /*
- * How much the processes of a tree do. Programs that wait for an answer that
- * does not come still tick: so it is progress only at a rate of 2 % of a
- * processor, or 1 KiB read or written a second; or where a thread could run for
- * half of the time, though it waits for a processor.
+ * How much the processes of a tree do. A program that waits in vain still
+ * ticks: so progress is 2 % of a processor, or 1 KiB read or written a second;
+ * or a thread that could run for half of the time, but got no processor.
  */
 struct activity {
 	int64_t since; /* the first sample; 0: there is none */

@@ -100,7 +100,8 @@ procfs_list_of(pid_t pid, const char *name, struct procfs_list *list)
 	procfs_list_names(root_fd, path, list);
 }
 
-/* Without "children" files: from all of /proc, read last for this process. */
+/* Without "children" files: from /proc, as read in the call for this process.
+ */
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
 {
@@ -144,7 +145,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 		const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 		FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
 
-		/* A thread that is gone has left its children to another. */
+		/* No such file; or no thread: its children are another's. */
 		if (children == NULL) {
 			has_files &= errno != ENOENT;
 			fds_close(fd);
@@ -168,13 +169,14 @@ procfs_dir(pid_t pid)
 }
 
 /* The kernel takes such a directory for a pidfd: tgid_pidfd_to_pid(). Old
- * container engines refuse the call, and gVisor had none until 2026. */
+ * container engines refuse the call, and gVisor had none until 2026. But in the
+ * /proc of another PID namespace, the PID is not one for kill(2). */
 void
 procfs_kill(int dir, pid_t pid, int signal)
 {
 	if (dir != -1 &&
 	    syscall(CALL_PIDFD_SEND_SIGNAL, dir, signal, NULL, 0) == -1 &&
-	    errno != ESRCH)
+	    errno != ESRCH && procfs_self() == getpid())
 		(void)kill(pid, signal);
 }
 
@@ -295,26 +297,13 @@ procfs_descends(pid_t pid, pid_t ancestor)
 	return ancestor > 0 && stat.parent == ancestor;
 }
 
-/* Whether the name of PID begins with NAME. */
-static bool
-has_name(pid_t pid, const char *name)
+bool
+procfs_has_name(pid_t pid, const char *name)
 {
 	char comm[COMM_SIZE + 1];
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	return strncmp(comm, name, strlen(name)) == 0;
-}
-
-bool
-procfs_is_supervisor(pid_t pid)
-{
-	return has_name(pid, SUPERVISOR_NAME);
-}
-
-bool
-procfs_is_stopping(pid_t pid)
-{
-	return has_name(pid, SUPERVISOR_STOPPING);
 }
 
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
@@ -381,22 +370,15 @@ procid_read(pid_t pid, struct procid *procid)
 	return result;
 }
 
-bool
-procid_is_alive(const struct procid *procid)
-{
-	struct procstat stat;
-
-	return procstat_read(procid->pid, &stat) == 0 &&
-	       stat.start == procid->start && !stat.is_dead;
-}
-
 void
 procid_kill(const struct procid *procid, int signal)
 {
 	/* First: it stands for one process, whoever has the PID later. */
 	const int dir = procfs_dir(procid->pid);
+	struct procstat stat;
 
-	if (procid_is_alive(procid))
+	if (procstat_read(procid->pid, &stat) == 0 &&
+	    stat.start == procid->start && !stat.is_dead)
 		procfs_kill(dir, procid->pid, signal);
 	fds_close(dir);
 }

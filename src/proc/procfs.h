@@ -59,11 +59,9 @@ const char *procfs_value(const char *text, const char *name);
 #define SUPERVISOR_STOPPED  "wd-supervisor T" /* as the target is */
 #define SUPERVISOR_STOPPING "wd-supervisor E" /* it ends the run */
 
-/* Whether PID is a supervisor, of whatever run, by the start of its name. */
-bool procfs_is_supervisor(pid_t pid);
-
-/* Whether it is one that ends its run. */
-bool procfs_is_stopping(pid_t pid);
+/* Whether the name of PID begins with NAME. Each name of a supervisor begins
+ * with SUPERVISOR_NAME. */
+bool procfs_has_name(pid_t pid, const char *name);
 
 /* What is not known is 0. */
 struct procstat {
@@ -101,9 +99,9 @@ int64_t procstat_age(const struct procstat *stat);
  * in state D, perhaps in a page fault with mmap_lock held: get_mm_cmdline(). */
 bool procfs_is_stuck(pid_t pid);
 
-/* Whether PID bears one of NAMES, separated by blanks: in its comm, of which
- * the kernel has 15 bytes, or as the last part of its first word, or of its
- * program, as Node writes a title over the other two. */
+/* Whether PID bears one of NAMES, separated by blanks: as its comm, cut to 15
+ * bytes, or as the last part of its first word, or of its program's path, as
+ * Node writes a title over the other two. */
 bool procfs_bears(pid_t pid, const char *names);
 
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
@@ -115,10 +113,8 @@ struct procid {
 	uint64_t start; /* as in struct procstat */
 };
 
-/* The last two: whether this very process is alive, as far as /proc shows it to
- * this user; sends SIGNAL to this very process, or to no process. */
+/* Reads that of PID; sends SIGNAL to this very process, or to no process. */
 int procid_read(pid_t pid, struct procid *procid);
-bool procid_is_alive(const struct procid *procid);
 void procid_kill(const struct procid *procid, int signal);
 
 /* Appends PID's command line to LINE, in quotes where it has blanks, without

@@ -76,7 +76,7 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_first;   /* a signal from which a process may end in order */
 	bool is_initial; /* the first reading for that signal */
-	int64_t margin;  /* 0 until all that it can have reached are seen */
+	int64_t margin;  /* the age at the signal that had_signal() asks for */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -145,7 +145,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_first && list.count > 0 && pid != tree->self &&
-	    procfs_is_supervisor(pid)) {
+	    procfs_has_name(pid, SUPERVISOR_NAME)) {
 		has_inner_runs = true;
 		return;
 	}
@@ -183,20 +183,19 @@ begin_walk(struct tree *tree, int signal)
 	walk.signal = signal;
 	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
-	if (tree->root != 0) {
-		struct procstat stat;
-
-		(void)procstat_read_status(tree->root, &stat);
-		pending[walk.pending_count++] =
-		    (struct member){ tree->root, stat.parent };
-		return true;
-	}
 
 	const int dir = procfs_dir(tree->self);
+	struct procstat stat;
 
+	/* Also above a ROOT: without "children" files, it reads /proc. */
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
-	return dir != -1;
+	if (tree->root == 0)
+		return dir != -1;
+	(void)procstat_read_status(tree->root, &stat);
+	*pending = (struct member){ tree->root, stat.parent };
+	walk.pending_count = 1;
+	return true;
 }
 
 bool
@@ -206,9 +205,9 @@ tree_is_empty(struct tree *tree)
 	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
 }
 
-/* Whether PID had the signal as the target, or in its group. A later reading
- * may find an orphan there that was started after the signal: once all who had
- * it are seen, perhaps in the same TICK. */
+/* Whether PID had the signal as the target, or in its group. In a later reading
+ * an orphan of that group may be younger than the signal: it had that only if
+ * it was MARGIN old by then. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
@@ -263,7 +262,6 @@ signal_process(const struct tree *tree, const struct member *process, int dir,
 static void
 visit(struct tree *tree, struct member process)
 {
-	const bool has_first = walk.is_first && has(seen, process.pid);
 	int dir;
 
 	if (!open_living(tree, &process, &dir))
@@ -273,7 +271,8 @@ visit(struct tree *tree, struct member process)
 		signal_process(tree, &process, dir, walk.signal);
 	if (dir != -1)
 		push_children(tree, dir, process.pid);
-	if (walk.is_first && !has_first && !had_signal(tree, process.pid)) {
+	if (walk.is_first && !has(seen, process.pid) &&
+	    !had_signal(tree, process.pid)) {
 		signal_process(tree, &process, dir, walk.signal);
 		signal_process(tree, &process, dir, SIGCONT);
 	}
@@ -298,7 +297,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	return walk.fresh;
 }
 
-/* Does so until nobody is new. Returns how many were. */
+/* Reads the tree until nobody is new. Returns how many were. */
 static size_t
 walk_until_rest(struct tree *tree, int signal, int64_t until)
 {
@@ -356,7 +355,8 @@ tree_spare(struct tree *tree, const char *names)
 		 * supervisor, listed right behind it, and leads no session. */
 		const bool is_orphan =
 		    process.parent == tree->self ||
-		    (names != NULL && procfs_is_supervisor(process.parent) &&
+		    (names != NULL &&
+		     procfs_has_name(process.parent, SUPERVISOR_NAME) &&
 		     (process.parent != before ||
 		      getsid(process.pid) == process.pid));
 
@@ -376,7 +376,8 @@ tree_spare(struct tree *tree, const char *names)
 /* --- the first signal ----------------------------------------------------- */
 
 /* Signals the target's group, which is nobody else's until the target is
- * reaped; and a target that has left it, or whose group may have kept ones. */
+ * reaped; the target alone, if KEEP may spare some of the group; both, if the
+ * target has left it. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
@@ -440,8 +441,7 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 {
 	if (child == tree->target || wait_peek(child, WEXITED, end) <= 0)
 		return false;
-	if (tree->spares)
-		spared[child / 64] &= ~(UINT64_C(1) << child % 64);
+	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
 	return true;
 }
@@ -459,8 +459,8 @@ freeze_and_kill(struct tree *tree)
 	return count;
 }
 
-/* Whether one runs that may be signalled, and so takes SIGKILL, or frees its
- * memory, when it has a processor. */
+/* Whether a member that this process may signal is runnable: it needs only a
+ * processor to take SIGKILL, or to free its memory. */
 static bool
 has_dying(const struct tree *tree)
 {
@@ -483,15 +483,15 @@ is_watched(size_t i)
 	while (i-- > 0) {
 		if (listed[i].pid != parent)
 			continue;
-		if (procfs_is_supervisor(parent))
+		if (procfs_has_name(parent, SUPERVISOR_NAME))
 			return true;
 		parent = listed[i].parent;
 	}
 	return false;
 }
 
-/* Kills what runs within this one watch over; and adds their watchers, with
- * what waits for those, to SEEN. Returns whether one of them lives. */
+/* Kills what inner runs watch over; adds their watchers, and what waits for
+ * those, to SEEN. Returns whether any of those is alive. */
 static bool
 kill_watched(struct tree *tree)
 {
@@ -501,7 +501,7 @@ kill_watched(struct tree *tree)
 	for (size_t i = tree->count; i-- > 0;) { /* children first */
 		const pid_t pid = listed[i].pid;
 
-		if (has(seen, pid) || procfs_is_supervisor(pid)) {
+		if (has(seen, pid) || procfs_has_name(pid, SUPERVISOR_NAME)) {
 			is_any = true;
 			add(seen, pid);
 			add(seen, listed[i].parent);
@@ -546,7 +546,7 @@ tree_kill(struct tree *tree, struct supervisor *self,
 		        ? walk_tree(tree, SIGKILL, duration_now() + WALK_BOUND)
 		        : freeze_and_kill(tree);
 
-		/* So much reading can keep the target from a processor, whose
+		/* So much reading can keep a processor from the target. Its
 		 * death brings its children here: then one list kills them. */
 		if (tree->is_partial)
 			wait_or_kill(tree->target, duration_now() + WALK_BOUND);

@@ -34,21 +34,22 @@ struct member {
 struct tree {
 	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
-	pid_t group;   /* of the target, or of its end */
+	pid_t group;   /* the target's; once it is dead, its last */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 	/* The living, as last read: parents before children, by birth. */
 	const struct member *members;
 	size_t count;
 	bool is_partial;       /* time or room was missing */
-	bool group_has_signal; /* before tree_signal(): the front sent it */
-	bool all_have_signal;  /* the same, where the target has exited */
+	bool group_has_signal; /* the front sent it: set before tree_signal() */
+	bool all_have_signal;  /* and to all, as the target has exited */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */
 	const char *keep;
 	bool spares; /* children that are not of the tree */
-	/* In a process that cannot know who was an orphan, with SPARES: keeps
-	 * who bears a name of KEEP and leads a session, whenever it comes. */
+	/* In a front, which has not seen who was an orphan, with SPARES:
+	 * spares, whenever it comes, a session's leader that bears a name of
+	 * KEEP. */
 	bool keeps_leaders;
 	pid_t self;   /* procfs_self(), as last read */
 	bool is_ours; /* /proc has the PIDs of this process's namespace */
@@ -58,10 +59,10 @@ struct tree {
  * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
-/* Leaves the present orphans that bear one of NAMES out of each tree, with all
- * that is below them: children of this process, or of the supervisor of a run
- * within this one, but not the command. Or all children (NAMES is NULL). They
- * are then the MEMBERS. Before the signal of a stop, which makes orphans. */
+/* Spares the present orphans that bear one of NAMES, and all below them: the
+ * children of this process, or of an inner run's supervisor, but no command;
+ * or, if NAMES is NULL, all children. The spared become the MEMBERS. Called
+ * before the first signal of a stop, which makes orphans. */
 void tree_spare(struct tree *tree, const char *names);
 
 /* Whether nobody of the tree is alive; with SPARES, the dead count until they
@@ -96,8 +97,8 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
-/* Kills what runs within the tree watch over, whose watchers then have a second
- * to end. Then sends SIGKILL to the tree until all are dead, or for 5 seconds
+/* Kills what inner runs watch over: their watchers then have a second to end.
+ * Then sends SIGKILL to the tree until all are dead, or for 5 seconds
  * nobody has come or died, or was seen to run to its death, or for
  * TREE_KILL_BOUND. Calls REAP, of whoever has the tree, for the dead. Returns
  * whether nobody lives; else MEMBERS says who. */

@@ -108,7 +108,7 @@ note_sender(struct run *run, const siginfo_t *info)
 	if (run->facts->cancels > 0)
 		return;
 
-	const bool is_outer = procfs_is_supervisor(pid);
+	const bool is_outer = procfs_has_name(pid, SUPERVISOR_NAME);
 
 	sender->signal = info->si_signo;
 	sender->pid = pid;
@@ -164,7 +164,7 @@ static bool
 is_of_shell(const struct run *run, pid_t sender)
 {
 	return sender == getsid(0) && getpgid(sender) != run->callers_group &&
-	       !procfs_is_supervisor(sender);
+	       !procfs_has_name(sender, SUPERVISOR_NAME);
 }
 
 /* Returns whether the signal of INFO, as a key, has reached the target, which
@@ -197,7 +197,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
 	/* The supervisor of an outer run passes one on, or begins a stop. */
 	const bool is_reload =
-	    order_is_reload(run, signal) && !procfs_is_stopping(info->si_pid);
+	    order_is_reload(run, signal) &&
+	    !procfs_has_name(info->si_pid, SUPERVISOR_STOPPING);
 	struct facts *const facts = run->facts;
 
 	/* This process has sent it: SIGPIPE of a message; or a key to the whole
@@ -218,7 +219,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
 	    is_fresh(facts->counted_ms[signal], OUTER_COPY_TIME) &&
 	    ((facts->cancelled_by.is_outer && info->si_pid == run->caller) ||
-	     procfs_is_supervisor(info->si_pid)))
+	     procfs_has_name(info->si_pid, SUPERVISOR_NAME)))
 		return false;
 
 	const bool is_for_job = reaches_job(run, info);
@@ -271,7 +272,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 
 	/* From outside of this PID namespace only an outer run signals it. */
 	const bool is_outer = info->si_pid == 0 ||
-	                      procfs_is_supervisor(info->si_pid) ||
+	                      procfs_has_name(info->si_pid, SUPERVISOR_NAME) ||
 	                      has_our_program(info->si_pid);
 
 	if (!is_outer &&
