@@ -130,6 +130,7 @@ say() {
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 4 threads | exec block watch
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
+		PID *: waiting for fd * (TCP [^,]*, established, with itself)$ | exec block server
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 		PID *]: on CPU, in 1 of its 2 threads | exec block main
 	END

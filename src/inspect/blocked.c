@@ -45,7 +45,7 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* Says the path in ARGUMENT, if it is absolute, or in the working directory. */
+/* Says the path in ARGUMENT, and the descriptor before it, if it is in that. */
 static void
 say_path(struct scene *scene, int argument)
 {
@@ -55,9 +55,13 @@ say_path(struct scene *scene, int argument)
 	const size_t length =
 	    read_memory(scene, args[argument], path, sizeof(path));
 
-	if (memchr(path, '\0', length) != NULL && path[0] != '\0' &&
-	    (path[0] == '/' || argument == 0 || (int)args[0] == AT_FDCWD))
-		say(scene, ": '%s'", path);
+	if (memchr(path, '\0', length) == NULL || path[0] == '\0')
+		return;
+	say(scene, ": '%s'", path);
+	if (path[0] != '/' && argument != 0 && (int)args[0] != AT_FDCWD) {
+		say(scene, " in ");
+		(void)fd_say(scene, (int)args[0]);
+	}
 }
 
 /* open(2) of a FIFO for reading waits for a writer, and vice versa: fifo(7). */
@@ -231,7 +235,8 @@ say_poll(struct scene *scene)
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
-	scene->has_more |= got < thread->args[1] || thread->number == -1;
+	scene->has_more |= got < thread->args[1] ||
+	                   (thread->number == -1 && thread->args[1] == 0);
 	/* ppoll(2) has the address of a timespec, or NULL. */
 	say_rest(scene, thread->number == SYS_poll ||
 	                        thread->number == SYS_restart_syscall
@@ -246,6 +251,7 @@ say_select(struct scene *scene)
 	static const int events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
 
+	scene->has_more |= args[0] > FD_SETSIZE;
 	for (int i = 0; i < 3; i++) {
 		fd_set set = { 0 };
 
@@ -322,6 +328,7 @@ static const struct {
 	{ "connecting %0", WAIT_CONNECT, { SYS_connect } },
 	{ "looking at a file: %0", WAIT_PATH, { SYS_fstat, SYS_fstat64 } },
 	{ "looking at a file system@0", WAIT_PATH, { SYS_statfs } },
+	{ "looking at a file system: %0", WAIT_PATH, { SYS_fstatfs } },
 	{ "writing to the disk: %0", WAIT_PATH, { SYS_fsync, SYS_fdatasync } },
 	{ "closing %0", WAIT_PATH, { SYS_close } },
 	{ "reading a directory: %0", WAIT_PATH, { SYS_getdents64 } },
@@ -335,6 +342,12 @@ static const struct {
 	{ "looking at a file@1", WAIT_PATH, { SYS_statx, SYS_newfstatat } },
 	{ "looking at a file@1", WAIT_PATH, { SYS_fstatat64, SYS_faccessat } },
 	{ "looking at a file@1", WAIT_PATH, { CALL_FACCESSAT2 } },
+	{ "looking at a file@0", WAIT_PATH, { SYS_getxattr, SYS_lgetxattr } },
+	{ "looking at a file@0", WAIT_PATH, { SYS_listxattr, SYS_llistxattr } },
+	{ "changing a file@0", WAIT_PATH, { SYS_chmod, SYS_truncate } },
+	{ "changing a file@0", WAIT_PATH, { SYS_chown, SYS_lchown } },
+	{ "changing a file@1", WAIT_PATH, { SYS_fchmodat, SYS_fchownat } },
+	{ "changing a file@1", WAIT_PATH, { SYS_utimensat } },
 	{ "reading a link@0", WAIT_PATH, { SYS_readlink } },
 	{ "reading a link@1", WAIT_PATH, { SYS_readlinkat } },
 	{ "renaming a file@0", WAIT_PATH, { SYS_rename } },
@@ -375,6 +388,7 @@ static const struct {
 	{ "wait_for_partner", WAIT_FIFO }, { "fifo_open", WAIT_FIFO },
 	{ "kernel_clone", WAIT_VFORK },    { "vfork_done", WAIT_VFORK },
 	{ "refrigerator", WAIT_FROZEN },   { "freezer_trap", WAIT_FROZEN },
+	{ "get_signal", WAIT_FROZEN }, /* by a control group of version 2 */
 };
 
 void

@@ -23,6 +23,7 @@
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
 #define FILE_ID       "mnt_id:" /* begins the lines of fdinfo on the file */
+#define UNIX_LISTEN   0x10000   /* the flag __SO_ACCEPTCON, linux/net.h */
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -222,6 +223,8 @@ find_row(const struct scene *scene, unsigned long inode, const char *peer,
 static const char *const tcp_states[TCP_LISTEN] = {
 	[TCP_ESTABLISHED] = ", established",
 	[TCP_SYN_SENT] = ", no answer yet",
+	[TCP_FIN_WAIT1] = ", closed by this side",
+	[TCP_FIN_WAIT2] = ", closed by this side",
 	[TCP_CLOSE_WAIT] = ", closed by the other side",
 };
 
@@ -295,14 +298,13 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	const struct table *const table = find_row(scene, inode, NULL, row);
 	const bool is_unix = table == tables;
 	const size_t state = strtoul(field(row, 3), NULL, 16);
+	const bool listens = state == (is_unix ? UNIX_LISTEN : TCP_LISTEN);
+	const char *word = listens ? " listening on " : " ";
 	unsigned long peer = 0;
 	int count = 0;
 
 	say(scene, " (%s", table == NULL ? "socket" : table->words);
 	if (is_unix) {
-		const char *word =
-		    starts_with(field(row, 3), "0001") ? " listening on " : " ";
-
 		peer = peer_of(inode);
 		if (field(row, 7)[0] == '\0' && peer != 0) {
 			(void)find_row(scene, peer, NULL, row);
@@ -311,8 +313,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		if (field(row, 7)[0] != '\0')
 			say(scene, "%s%s", word, field(row, 7));
 	} else if (table != NULL) {
-		say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
-		            field(row, 1));
+		say_address(scene, word, field(row, 1));
 		say_address(scene, " -> ", field(row, 2));
 		if (table->words[0] == 'T' && state < TCP_LISTEN &&
 		    tcp_states[state] != NULL)
@@ -328,6 +329,8 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	    is_output(scene, end))
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
+	if (listens) /* an idle server tells little */
+		return SOURCE_KEYS;
 	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
@@ -373,7 +376,7 @@ fd_pid(const struct scene *scene, int fd)
 	return (pid_t)strtol(procfs_value(info, "Pid:\t"), NULL, 10);
 }
 
-/* What links begin with. */
+/* What links begin with; the last counts. */
 static const struct {
 	const char *link;
 	enum source source;
@@ -386,6 +389,7 @@ static const struct {
 	{ ANONYMOUS "[fanotify", SOURCE_EVENTS },
 	{ "/dev/pts/", SOURCE_KEYS },
 	{ "/dev/tty", SOURCE_KEYS },
+	{ "/dev/pts/ptmx", SOURCE_OTHERS }, /* a master: for a program */
 };
 
 enum source

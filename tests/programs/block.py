@@ -88,7 +88,7 @@ elif kind == 'descriptors':  # and a child that reads
     ends = os.pipe()
     if os.fork() == 0:
         os.read(ends[0], 1)
-with_threads = kind in ('query', 'watch', 'plumbing', 'two', 'unshared', 'main')
+with_threads = kind in ('query', 'server', 'watch', 'plumbing', 'two', 'unshared', 'main')
 if not with_threads:  # else when the threads have been started, which takes time
     say_ready()
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
@@ -150,6 +150,14 @@ elif kind == 'query':  # as curl(1), whose resolver has a thread
     say_ready()
     while True:
         poll(reader, 1000)
+elif kind == 'server':  # a thread waits for clients, the main one for an answer
+    client, _ = connection()
+    server = socket.create_server(('127.0.0.1', 0))
+    start_thread(poll, server.fileno())
+    loop = select.epoll()
+    loop.register(client, select.EPOLLIN)
+    say_ready()
+    loop.poll()
 elif kind == 'watch':  # as an agent, which also watches files, a helper and its keys
     helper = fork_idle()
     client, _ = connection()
