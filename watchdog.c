@@ -254,7 +254,10 @@ detach(struct run *run, bool is_front)
 	next = resources_list_fds(run, next);
 	if (is_front)
 		next = front_list_locked_fds(next);
-	fds_release(kept, (size_t)(next - kept));
+	/* tmux(1) takes the directory of the foreground group's leader for that
+	 * of the job. The caller's shell is there, too. */
+	fds_release(kept, (size_t)(next - kept),
+	            is_front && run->output.terminal.fd != -1);
 }
 
 /* --- the supervisor ------------------------------------------------------- */
@@ -311,6 +314,7 @@ static size_t
 stop_tree(struct supervisor *self, enum reason why)
 {
 	struct run *const run = self->run;
+	struct tree *const tree = &self->tree;
 	const bool is_cancel = why == REASON_CANCELLED;
 	const int signal =
 	    is_cancel ? self->cancel_signal : run->options->signal;
@@ -322,13 +326,17 @@ stop_tree(struct supervisor *self, enum reason why)
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
+	if (is_cancel && order_came_to_all(self))
+		tree->group_has_signal = tree->all_have_signal = true;
 	if (!is_cancel && atomic_exchange(&run->facts->signalled_by,
-	                                  run->supervisor) == run->front)
-		self->tree.group_has_signal = self->tree.all_have_signal = true;
+	                                  run->supervisor) == run->front) {
+		tree->group_has_signal = true;
+		tree->all_have_signal = tree->target == 0;
+	}
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
 	const size_t count =
-	    tree_signal(&self->tree, signal,
+	    tree_signal(tree, signal,
 	                duration_add(self->due[CLOCK_KILL], 50 * MILLISECOND));
 
 	tell_signal(run, signal);

@@ -73,22 +73,18 @@ is_cancelled() {
 		waits+=("$!")
 		dead+=("$front" "$ready")
 	done
-
 	start_run env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms escape fork setsid
 	find_id
 	"$WDRUN" --cancel=job
 	is_dead "$front"
 	is_dead "$ready"
 	is_off_the_record
-
 	begin job -- sigcount
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
 	is_cancelled job
-
 	for pid in "${waits[@]}"; do wait "$pid"; done
 	for pid in "${dead[@]}"; do is_dead "$pid"; done
-
 	wait_for_lock
 	cancel 0 second
 	[ -z "$stderr" ]

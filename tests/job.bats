@@ -58,6 +58,7 @@ load bounds
 	echo '(trap "" TSTP; sleep 1000) & echo "ready $$" >ready; wait' >script
 	noted ready 'wdrun --pty --idle-after-exit=0 sh script | sigcount >counted'
 	wait_until has_keys
+	[ "/proc/$front/cwd" -ef . ] # tmux(1) shows that
 	seized "$front" . # where it looks whether the command's whole group has stopped
 	press C-z
 	wait_until grep -q held seized

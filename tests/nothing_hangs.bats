@@ -73,10 +73,8 @@ deaf_daemon=(escape fork setsid stubborn)
 	exec 7>&-
 	[ "${output##*$'\n'}" = 'status 124' ]
 	need_pty
-	began=$SECONDS
-	gives 124 complete full_terminal 2 "$WDRUN" -t 300ms -k 100ms bash -c '
+	gives 124 complete timeout -s KILL 20 full_terminal 2 "$WDRUN" -t 300ms -k 100ms bash -c '
 		trap "" TERM; for _ in {1..3}; do sleep 1000 & done; wait'
-	((SECONDS - began < 20))
 }
 
 # --- --until and --heartbeat -------------------------------------------------

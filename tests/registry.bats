@@ -225,19 +225,6 @@ list() {
 }
 
 # bats test_tags=slow
-@test "--list, --cancel and --reap fail if no descriptor is free to read an entry" {
-	need_strace
-	forge
-	for mode in --list --cancel=forged --reap; do
-		gives 125 complete strace -qq -o trace -P "$id.run" \
-			-e inject=openat:error=ENFILE "$WDRUN" "$mode"
-		[ -z "$output" ]
-		has_message "$id.run"
-	done
-	[ -n "$(ids)" ]
-}
-
-# bats test_tags=slow
 @test "--list cuts its lines to the width of a terminal, and fails if they cannot be written" {
 	begin nightly -- sigcount 9 {1..200}
 	for width in 40 120; do

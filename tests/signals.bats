@@ -179,6 +179,17 @@ sent_by_another() {
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
 }
 
+# As systemd(1) stops a unit. In its PID namespace, kill(2) spares init alone.
+@test "a command has a signal once, also if its sender signals each process, wdrun's as well" {
+	need_unshare --pid --fork --mount-proc --kill-child
+	gives 137 complete unshare --pid --fork --mount-proc --kill-child bash -c '
+		env --default-signal "$WDRUN" -k 300ms sigcount 9 >log &
+		until grep -q ready log; do sleep 0.02; done
+		kill -INT -1
+		wait "$!"'
+	has_lines 1 'got 2' log
+}
+
 @test "a signal that was ignored when wdrun started, as by nohup(1), is for the command alone, and cancels nothing" {
 	start_run env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sh -c 'sigcount >child & until [ -s child ]; do sleep 0.1; done; exec sigcount'
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others

@@ -219,7 +219,6 @@ sent() {
 		wait_until has_lines "$count" 'got 10'
 	done
 	ended_by TERM 124
-
 	start_run env --ignore-signal=1,12,15 timeout -s ALRM 100 sigcount 1
 	for signal in 1 12 15 RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish

@@ -30,7 +30,7 @@ fds_fill_standard(int flags)
 }
 
 void
-fds_release(const int keep[], size_t count)
+fds_release(const int keep[], size_t count, bool keeps_directory)
 {
 	unsigned first = 0;
 
@@ -44,7 +44,7 @@ fds_release(const int keep[], size_t count)
 		if (first < kept)
 			(void)syscall(CALL_CLOSE_RANGE, first, kept - 1, 0);
 	}
-	if (chdir("/") == -1)
+	if (!keeps_directory && chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
 }
 

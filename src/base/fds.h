@@ -12,8 +12,8 @@
 int fds_fill_standard(int flags);
 
 /* Closes each descriptor but stderr and the COUNT in KEEP, which may be -1.
- * Goes to "/", so that no mount stays busy. */
-void fds_release(const int keep[], size_t count);
+ * Goes to "/", so that no mount stays busy, unless it KEEPS_DIRECTORY. */
+void fds_release(const int keep[], size_t count, bool keeps_directory);
 
 /* The mode, 0 if it is not known, and the inode of the file PATH in FD, or of
  * FD itself if PATH is "", without a request to the server of its file system,

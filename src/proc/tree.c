@@ -205,18 +205,18 @@ tree_is_empty(struct tree *tree)
 	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
 }
 
-/* Whether PID had the signal as the target, or in its group. In a later reading
- * an orphan of that group may be younger than the signal: it had that only if
- * it was MARGIN old by then. */
+/* Whether PID had the signal with all, as the target, or in its group. In a
+ * later reading an orphan of that group may be younger than the signal: it had
+ * that only if it was MARGIN old by then. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours &&
-	       (tree->target == 0
-	            ? tree->all_have_signal
-	            : pid == tree->target || (tree->keep == NULL &&
-	                                      getpgid(pid) == tree->target)) &&
+	       (tree->all_have_signal ||
+	        (tree->target != 0 &&
+	         (pid == tree->target ||
+	          (tree->keep == NULL && getpgid(pid) == tree->target)))) &&
 	       (walk.is_initial ||
 	        time_before_signal(tree, pid) >= walk.margin);
 }

@@ -41,7 +41,7 @@ struct tree {
 	size_t count;
 	bool is_partial;       /* time or room was missing */
 	bool group_has_signal; /* the front sent it: set before tree_signal() */
-	bool all_have_signal;  /* and to all, as the target has exited */
+	bool all_have_signal;  /* the present tree has it: the same */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */

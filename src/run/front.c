@@ -407,7 +407,7 @@ leave_behind(struct run *run)
 		return pid != -1;
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
-	fds_release(fds, (size_t)(end - fds));
+	fds_release(fds, (size_t)(end - fds), false);
 	while (!output_is_empty(&run->output, true))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);

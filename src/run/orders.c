@@ -11,6 +11,7 @@
 /* A signal to a process and to its group comes to a watcher twice, as from
  * timeout(1), or once more from a launcher that forwards it. */
 #define COPY_TIME    250 /* milliseconds */
+#define COPY_WAITS   5   /* of a millisecond, for a copy to the other watcher */
 #define SENDER_WIDTH 60  /* of its command line */
 #define KEYS         (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT))
 
@@ -112,6 +113,7 @@ note_sender(struct run *run, const siginfo_t *info)
 
 	sender->signal = info->si_signo;
 	sender->pid = pid;
+	sender->to = getpid();
 	sender->is_told =
 	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_outer = is_outer;
@@ -123,6 +125,32 @@ note_sender(struct run *run, const siginfo_t *info)
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
+}
+
+/* Notes who has sent the copy of INFO, if the other watcher has counted that
+ * signal: here it comes first, or the front would have noted it as its own. */
+static void
+note_copy(struct facts *facts, const siginfo_t *info)
+{
+	if (facts->cancelled_by.to != getpid())
+		facts->copied_by = info->si_pid;
+}
+
+bool
+order_came_to_all(struct supervisor *self)
+{
+	struct facts *const facts = self->run->facts;
+	const struct sender *const by = &facts->cancelled_by;
+	siginfo_t info;
+
+	if (by->pid == 0 || by->is_outer)
+		return false;
+	for (int i = 0; i < COPY_WAITS && facts->copied_by != by->pid; i++) {
+		duration_sleep(MILLISECOND);
+		if (signals_take(SIGNAL_BIT(by->signal), &info) > 0)
+			(void)order_take_own_cancel(self, &info);
+	}
+	return facts->copied_by == by->pid;
 }
 
 bool
@@ -233,8 +261,10 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_new = is_job_control || count_unless_copy(facts, signal);
 
 	if (!is_new && !is_of_terminal &&
-	    (is_terminating || facts->cancels > 0))
+	    (is_terminating || facts->cancels > 0)) {
+		note_copy(facts, info);
 		return false;
+	}
 	if (signal == SIGHUP)
 		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
@@ -294,8 +324,10 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
 	     ((bit & SIGNALS_TERMINATING) != 0 &&
-	      !order_is_reload(run, signal))))
+	      !order_is_reload(run, signal)))) {
+		note_copy(facts, info);
 		return false;
+	}
 	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
 		order_give(facts, signal, false); /* taken at once */

@@ -65,6 +65,7 @@ struct target {
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
+	pid_t to;     /* the watcher that got it */
 	bool is_told; /* in the message: no key, and not from the caller */
 	bool is_of_run;
 	bool is_outer;     /* the supervisor of a run around this one */
@@ -84,6 +85,7 @@ struct sender {
  * orders                       both              supervisor  SIGCHLD
  * cancels, cancelled_by        both              both        with the order
  * counted_ms                   both              both        with the order
+ * copied_by                    both              supervisor  (polled)
  * hup_is_for_group             front             supervisor  with the order
  * undone_stop                  front             supervisor  with the order
  * front_stops                  front             supervisor  (polled)
@@ -130,7 +132,8 @@ struct facts {
 	atomic_uint cancels;         /* terminating signals for the run */
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's group */
 	struct sender cancelled_by;  /* orders.c */
-	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
+	atomic_int copied_by; /* who sent a copy to the other watcher: a PID */
+	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */
@@ -287,6 +290,12 @@ void order_take_early(struct run *run);
  * the run; returns that. HUP, INT, QUIT and TERM are as in the front; from the
  * watcher of an outer run any signal cancels: that run is stopping. */
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
+
+/* In the supervisor: whether the sender of the signal that cancels the run has
+ * sent it to both watchers. Such a sender signals each process, as systemd(1)
+ * does to stop a unit, or "kill -1": so the tree has the signal, too. Waits
+ * some milliseconds for the second copy. */
+bool order_came_to_all(struct supervisor *self);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
