@@ -126,7 +126,6 @@ wdrun -t 60 ./job @ : @ grep -qx done out && fails_with 3 failed && fails_with 1
 make -j8 SHELL=wdrun @ : @ grep -qx built out
 out= @ : @ grep -qx deployed variable
 while read @ printf '%s\n' one two >hosts @ diff ran - <<<$'ssh one uptime\nssh two uptime'
-xargs -n 1 @ echo picture >files @ grep -qx 'convert picture' ran
 wdrun -n nightly @ text=${text/&/&until_listed} @ [[ $text == *--cancel* ]] || wdrun --cancel nightly
 wdrun --cancel=nightly @ wdrun -n nightly ./nightly.sh 3>&- & until_listed @ no wdrun --cancel nightly
 wdrun --list @ wdrun -n nightly ./nightly.sh 3>&- & until_listed @ is_list && grep -q nightly out && wdrun --cancel nightly

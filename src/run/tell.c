@@ -152,6 +152,8 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 		    "--until-grace=0 stops at once)",
 		    duration_format(output->found_at - output->started, after));
 	}
+	if (why == REASON_TIMEOUT && run->target->exited_by_itself)
+		strbuf_addf(&lines, " (the command has exited)");
 	if (why == REASON_CANCELLED)
 		add_sender(&lines, &run->facts->cancelled_by);
 	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
@@ -218,8 +220,9 @@ tell_kept(const struct supervisor *self)
 static const char *
 format_seconds(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
-	return duration_format(
-	    ns < SECOND ? ns : (ns + SECOND / 2) / SECOND * SECOND, text);
+	const int64_t unit = ns < SECOND ? MILLISECOND : SECOND;
+
+	return duration_format((ns + unit / 2) / unit * unit, text);
 }
 
 void
