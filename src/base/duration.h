@@ -12,8 +12,8 @@
 
 /* Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
  * reads them ("1e3", "infinity"), each with a unit: ms, s or sec, m or min, h,
- * d, w. A number without a unit is in seconds, and must be alone. NEVER stands
- * for what is too long, 1 for what is between 0 and 1. Returns 0 or -1. */
+ * d, w; or one number alone, in seconds. A time that is too long gives NEVER,
+ * one between 0 and 1 ns gives 1. Returns 0 or -1. */
 int duration_parse(const char *text, int64_t *ns);
 
 /* Formats NS, at least 0, into TEXT: "1ns", "250ms", "1.5s"; from a minute on
@@ -27,6 +27,5 @@ int64_t duration_now(void);
 /* Sleeps for NS nanoseconds, cut to microseconds. */
 void duration_sleep(int64_t ns);
 
-/* Returns START + NS; or NEVER if either is NEVER, and the other at least 0, or
- * the sum overflows. */
+/* Returns START + NS, but NEVER at most: so NEVER and a time give NEVER. */
 int64_t duration_add(int64_t start, int64_t ns);

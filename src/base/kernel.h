@@ -49,8 +49,8 @@ enum {
 	CALL_MQ_RECEIVE64 = CALL(419),
 	CALL_FUTEX64 = CALL(422),
 
-/* Calls that are missing on some architectures, and one in musl with 32 bits:
- * no call has the number that they have then. */
+/* Calls that some architectures lack, and one that musl lacks on 32 bits: they
+ * get numbers that no call has. */
 #ifndef SYS_open /* arm64, riscv64 */
 	SYS_open = -30,
 	SYS_creat,

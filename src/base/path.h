@@ -1,8 +1,8 @@
 #pragma once
 
-/* What must mean the same place later is kept as path_resolve() returns it, and
- * opened by path_open_directory(): a symbolic link that has come into the path
- * since is refused, a directory that was made anew is found. */
+/* A path that must mean the same place later is kept as path_resolve() returns
+ * it, and opened by path_open_directory(), which refuses a symbolic link that
+ * has come since, and finds a directory that was made anew. */
 
 /* Returns PATH as an absolute path without links, "." or ".." in the part that
  * exists before its last name, in memory that is never freed; or NULL with

@@ -24,7 +24,7 @@
 #define CALLS_MAX  4
 #define NO_CALL    (-1)
 #define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
-#define RUN_BOUND  (SECOND / 10) /* is for those that wait */
+#define RUN_BOUND  (SECOND / 10) /* kept for threads that wait */
 #define FUTEX_OWN  128           /* FUTEX_PRIVATE_FLAG: of this process alone */
 
 /* Reads as far as pages are mapped. Returns how many bytes were read. */
@@ -80,9 +80,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": WHICH; all if that is -1; of
- * another group, as for wait4(2), only an only child is known. Else says WORDS:
- * also if they are a tracer's, or of another PID namespace. */
+/* Says "child 4711", or "its children 4711, 4712": the child WHICH, or all for
+ * -1; of another group, as for wait4(2), an only child. Else says WORDS, as for
+ * a tracer's child, or one of another PID namespace. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -461,8 +461,8 @@ read_thread(struct look *look, struct thread *thread)
 	thread_parse(thread);
 }
 
-/* Whether A and B wait for the same: that is the second argument of waitid(2),
- * else the first. The words of the idle do not say it. */
+/* Whether A and B wait in the same way for the same: the first argument, of
+ * waitid(2) the second. The words of an idle wait name nothing. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {

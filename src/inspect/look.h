@@ -30,16 +30,18 @@ struct sight {
 	char command[LOOK_COMMAND + 1]; /* quoted and shortened; "[sleep]" */
 };
 
-/* A look at a tree; at first all 0. The caller sets what says so. */
+/* A look at a tree; at first all 0. */
 struct look {
 	/* Of look_note_streams(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
-	bool tells_holders; /* of the output: set by the caller, as these: */
+	/* The caller sets these. */
+	bool tells_holders; /* of the output */
 	pid_t target;       /* 0: the tree is not that of a run */
 	int stop_signal;    /* by which it is stopped; or 0 */
-	bool is_partial;    /* the tree was not read to its end */
-	bool is_denied;     /* a call may not be read */
-	bool is_refused;    /* no call may be read: then none is tried again */
+
+	bool is_partial; /* the tree was not read to its end */
+	bool is_denied;  /* a call may not be read */
+	bool is_refused; /* no call may be read: then none is tried again */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */
@@ -50,14 +52,14 @@ struct look {
  * that holds its output open keeps the reader waiting. */
 void look_note_streams(struct look *look, const int fds[LOOK_STREAMS]);
 
-/* Notes the processes of TREE, as last read, by reads that cannot hang. Then
- * looks at them in depth until the clock says UNTIL, going to /proc. */
+/* look_glance() notes the processes of TREE, as last read, by reads that cannot
+ * hang. look_take() goes to /proc, and looks at them in depth until UNTIL. */
 void look_glance(struct look *look, const struct tree *tree);
 void look_take(struct look *look, int64_t until);
 
 /* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to LINES, if SEPARATOR is ',';
  * or, indented by its depth, "4711 sleep 10 [S 2s]: sleeping" of each process,
- * with SEPARATOR between them; if that is '\0', behind a colon and one more. */
+ * with SEPARATOR between them; a '\0' also before them, behind a colon. */
 void look_add(struct strbuf *lines, const struct look *look, char separator);
 
 /* Appends the processes as a JSON array. */

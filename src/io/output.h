@@ -48,9 +48,10 @@ struct output_facts {
 	int64_t found_at;     /* the first, written before FOUND */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that are lost */
-	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
+	bool stdout_is_lost;  /* in part, by an error not of its reader */
 };
 
+/* Each watcher has a copy. */
 struct output {
 	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
@@ -58,7 +59,7 @@ struct output {
 	bool has_pty;        /* the first stream is the controlling terminal */
 	int tee_fd;          /* or -1 */
 	int64_t quiet_since; /* when silence began */
-	uint64_t taken;      /* bytes that were read */
+	uint64_t taken;      /* bytes that the front has read */
 	const struct options *options;
 	struct terminal terminal;
 	struct output_facts *facts;
@@ -93,8 +94,8 @@ int *output_list_fds(const struct output *output, bool is_front, int *fds);
 /* --- pump.c: in the front ------------------------------------------------- */
 
 /* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD
- * (or -1), and carries what has come. Returns whether the command is silent, or
- * has written a text of --until: the facts have news for the supervisor. */
+ * (or -1), and carries what has come. Returns true once for each fact that is
+ * news for the supervisor: IS_SILENT, FOUND. */
 bool output_pump(struct output *output, int signal_fd, int64_t until);
 
 /* Notes that the command is not silent now. */
@@ -108,5 +109,5 @@ int64_t output_last_heard(const struct output_facts *facts);
 bool output_is_empty(const struct output *output, bool at_end);
 
 /* Writes what its readers take at once, and closes the streams. Tells how many
- * bytes, of up to 2 MiB left of a stream, are lost, and to the copy. */
+ * bytes, of a stream's last 2 MiB, its reader and the copy have lost. */
 void output_finish(struct output *output);

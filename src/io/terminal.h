@@ -29,7 +29,7 @@ struct terminal {
 	bool in_foreground; /* the job, when last looked at */
 	int typed_ahead;    /* bytes that came before the terminal was raw */
 	struct part keys;   /* that were read, for the pseudo-terminal */
-	int passed_key;     /* the signal that an inner run makes of the last */
+	int passed_key; /* the signal that an inner run makes of the last key */
 	struct terminal_facts *facts;
 };
 

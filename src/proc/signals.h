@@ -78,6 +78,6 @@ int pidfd_open(pid_t pid);
  * _exit(2), and call neither raise(3), abort(3) nor pthread functions. */
 pid_t plain_fork(void);
 
-/* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
- * not reap it. Each signal has to be blocked, or end this process. */
+/* Waits until CHILD is dead, and at UNTIL kills it; does not reap it. 0 and 1
+ * stand for no child. */
 void wait_or_kill(pid_t child, int64_t until);

@@ -201,9 +201,9 @@ stop_job(struct front *self, unsigned stop)
 	/* Whoever continues the target from now on continues the front, too. */
 	if (!target_is_stopped(self))
 		is_continued = SIGCONT;
-	if (is_continued == 0 && facts->stop == stop)
+	if (is_continued == 0 && facts->job_stop == stop)
 		(void)kill(is_for_all ? 0 : getpid(), by);
-	if (is_continued == 0 && facts->stop == stop)
+	if (is_continued == 0 && facts->job_stop == stop)
 		signal_deliver(by);
 	else
 		(void)signals_take(SIGNAL_BIT(by), &info);
@@ -217,7 +217,7 @@ stop_job(struct front *self, unsigned stop)
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target lasts until its sender undoes it. */
-	if (facts->stop == stop && (is_continued != 0 || is_key)) {
+	if (facts->job_stop == stop && (is_continued != 0 || is_key)) {
 		facts->undone_stop = stop;
 		order_give(facts, SIGCONT, false);
 		wake_supervisor(self);
@@ -364,13 +364,14 @@ front_watch(struct front *self)
 
 		pump_until(self, self->deadline);
 		/* The kernel has ignored the stop: see stop_job(). */
-		if (self->stop != 0 && self->stop == facts->stop)
+		if (self->job_stop != 0 && self->job_stop == facts->job_stop)
 			self->suspended_for += duration_now() - began;
 		(void)take_signal(self);
-		if (self->stop != facts->stop && !self->supervisor_is_dead) {
-			self->stop = facts->stop;
-			if (self->stop != 0)
-				stop_job(self, self->stop);
+		if (self->job_stop != facts->job_stop &&
+		    !self->supervisor_is_dead) {
+			self->job_stop = facts->job_stop;
+			if (self->job_stop != 0)
+				stop_job(self, self->job_stop);
 		}
 		look_at_facts(self);
 		if (!self->supervisor_is_dead &&
@@ -461,8 +462,8 @@ drain(struct front *self)
 
 		/* Ctrl-Z, while less(1) takes no more, say. */
 		if (signal > 0 && (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			run->facts->stop = (unsigned)signal;
-			stop_job(self, run->facts->stop);
+			run->facts->job_stop = (unsigned)signal;
+			stop_job(self, run->facts->job_stop);
 		}
 		if (output->facts->relayed != relayed)
 			moved_at = run_time(self);

@@ -21,7 +21,7 @@
 #include "watchdog.h"
 
 #define LOOK_BOUND      (300 * MILLISECOND) /* of a look, in the supervisor */
-#define FRONT_STOP_STEP 256          /* facts.stop: number * this + signal */
+#define FRONT_STOP_STEP 256 /* facts.job_stop: number * this + signal */
 #define READER_PATIENCE (2 * SECOND) /* for a reader that takes nothing */
 #define UNTIL_GRACES    10
 #define CANCELS_MAX     3 /* terminating signals: then SIGKILL, or no drain */
@@ -91,7 +91,7 @@ struct sender {
  * front_stops                  front             supervisor  (polled)
  * signalled_by                 both              both        (polled)
  * output                       both: io/output.h both        SIGCHLD
- * stop                         supervisor (2)    front       SIGCHLD, SIGCONT
+ * job_stop                     supervisor (2)    front       SIGCHLD, SIGCONT
  * phase, look, first_look      (1)               front       SIGCHLD: the phase
  * reason, signalled, killed    (1), prepare()    both        with the phase
  * ended, cpu, memory, outcome  (1), front        front       PHASE_END
@@ -108,7 +108,7 @@ struct facts {
 	enum reason reason;                /* the first to end the tree */
 	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
 	 * front is to stop; 0: it is to go on. */
-	atomic_uint stop;
+	atomic_uint job_stop;
 	atomic_uint undone_stop; /* which an ordered SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
@@ -191,7 +191,7 @@ struct supervisor {
 	int cancel_signal;   /* the last terminating signal */
 	int target_stop;     /* the signal that has stopped the target, or 0 */
 	int stop_order;      /* to the front since SIGCONT; SIGTSTP wins */
-	unsigned stops;      /* so many numbers of facts.stop were given */
+	unsigned job_stops;  /* so many numbers of facts.job_stop were given */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
@@ -212,7 +212,7 @@ struct front {
 	struct run *run;
 	bool supervisor_is_dead; /* and reaped */
 	int phase;               /* of the facts, when last looked at */
-	unsigned stop;           /* as last obeyed */
+	unsigned job_stop;       /* as last obeyed */
 	int64_t deadline;        /* for its next sign of life, or NEVER */
 	enum lateness lateness;
 	int64_t suspended_for; /* the job, in all: run_time() leaves it out */
@@ -233,7 +233,7 @@ enum telling {
 /* What follows from a reason. HACKING.md says how to add one. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
-	int status;      /* the exit status, or STATUS_OF_TARGET */
+	int status; /* the exit status, or STATUS_OF_TARGET; 124: but for -p */
 	enum telling telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
 	const char *words;       /* for messages and --report; or NULL */

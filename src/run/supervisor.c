@@ -121,17 +121,18 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	const bool is_stop = stop != 0 && getppid() == run->front &&
 	                     (has_terminal || self->stop_order != 0);
 
-	if (is_stop == (facts->stop != 0) && !(is_stop && is_new))
+	if (is_stop == (facts->job_stop != 0) && !(is_stop && is_new))
 		return;
 	if (is_alive)
 		(void)prctl(PR_SET_NAME,
 		            is_stop ? SUPERVISOR_STOPPED : SUPERVISOR_NAME, 0,
 		            0, 0);
 	if (is_stop) {
-		facts->stop = ++self->stops * FRONT_STOP_STEP + (unsigned)stop;
+		facts->job_stop =
+		    ++self->job_stops * FRONT_STOP_STEP + (unsigned)stop;
 		signal_front(run, SIGCHLD);
 	} else {
-		facts->stop = 0; /* first: see stop_job(), front.c */
+		facts->job_stop = 0; /* first: see stop_job(), front.c */
 		if (facts->front_stops)
 			signal_front(run, SIGCONT);
 	}
@@ -223,8 +224,8 @@ obey_continue(struct supervisor *self, int64_t now)
 
 	follow_target(self, now);
 	/* The SIGCONT undid an older stop, and the job is stopped again. */
-	if (undone != 0 && run->facts->stop != 0 &&
-	    run->facts->stop != undone && target_is_in_job(run))
+	if (undone != 0 && run->facts->job_stop != 0 &&
+	    run->facts->job_stop != undone && target_is_in_job(run))
 		return;
 	if (self->target_stop != 0 || !target_is_in_job(run) ||
 	    self->stop_order != 0) {
