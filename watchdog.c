@@ -144,7 +144,7 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	/* Older children. After the fork: a supervisor would have the marks. */
+	/* Not the run's. After the fork: the supervisor must have no marks. */
 	if (run.had_children)
 		tree_spare(&(struct tree){ .target = run.supervisor }, NULL);
 	if (!front_watch(&front))
@@ -255,7 +255,7 @@ detach(struct run *run, bool is_front)
 	if (is_front)
 		next = front_list_locked_fds(next);
 	/* tmux(1) takes the directory of the foreground group's leader for that
-	 * of the job. The caller's shell is there, too. */
+	 * of the job. As a rule, the caller's shell is there, too. */
 	fds_release(kept, (size_t)(next - kept),
 	            is_front && run->output.terminal.fd != -1);
 }
@@ -283,7 +283,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		*had_screen |= terminal_has_screen(terminal->fd);
 		message_facts->is_held = terminal_is_changed(terminal);
 	} else if (run->output.has_pty) {
-		/* In a front, this descriptor is closed. */
+		/* Closed in a front: then no screen. */
 		*had_screen |=
 		    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
 		message_facts->is_held = run->has_taken_over || *had_screen;
@@ -326,12 +326,11 @@ stop_tree(struct supervisor *self, enum reason why)
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	if (is_cancel && order_came_to_all(self))
-		tree->group_has_signal = tree->all_have_signal = true;
-	if (!is_cancel && atomic_exchange(&run->facts->signalled_by,
-	                                  run->supervisor) == run->front) {
+	if (is_cancel ? order_came_to_all(self)
+	              : atomic_exchange(&run->facts->signalled_by,
+	                                run->supervisor) == run->front) {
 		tree->group_has_signal = true;
-		tree->all_have_signal = tree->target == 0;
+		tree->all_have_signal = is_cancel || tree->target == 0;
 	}
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
@@ -500,8 +499,8 @@ be_supervisor(struct run *run)
 static void
 take_over(struct run *run)
 {
-	struct supervisor self =
-	    new_supervisor(run, target_is_reaped(run) ? 0 : run->target->pid);
+	struct supervisor self = new_supervisor(
+	    run, target_may_be_reaped(run) ? 0 : run->target->pid);
 
 	run->has_taken_over = true;
 	self.tree.keeps_leaders = self.tree.keep != NULL;

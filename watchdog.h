@@ -103,6 +103,5 @@ struct options {
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
 	bool tells_sigkill;    /* 137, not 124, where that ended the command */
 	bool leads_group;      /* where a shell runs it by "&" */
-	int64_t
-	    orphans_grace; /* in a stop, from the command's end to SIGKILL */
+	int64_t orphans_grace; /* from the command's end in a stop to SIGKILL */
 };

@@ -99,8 +99,8 @@ beside_hung_fs() {
 	underway --lock=lock -k never escape fork setsid stubborn
 	seized "$supervisor"
 	says_ready out
-	for _ in 1 2; do kill -TERM "$started" && pause 0.3; done # no copies
-	ended_by TERM 137
+	for signal in TERM INT; do kill -s "$signal" "$started"; done
+	ended_by QUIT 137
 	is_dead "$ready"
 	wait "$!" # the debugger
 	nobody_is_left

@@ -55,7 +55,7 @@ tells_alone() {
 @test "messages about a stop, and about what a run did, keep their words" {
 	tells "timed out after 300ms, stopping 1 process with SIGTERM*:" -t 300ms sleep 1000
 	tells "timed out after 1ns, stopping *" -t 1e-9 sleep 1000
-	tells "timed out after 300ms (the command has exited), stopping *" -t 300ms sh -c 'sleep 1000 &'
+	tells "timed out after 1s (the command has exited), stopping *" -t 1 sh -c 'sleep 1000 &'
 	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
 	tells "the output is complete, but the command did not exit within 100ms, stopping *SIGTERM*:" \
 		--until=go --until-grace=100ms -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'

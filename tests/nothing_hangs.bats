@@ -264,8 +264,8 @@ stops_survivors() {
 	start_run sh -c 'exec "$WDRUN" -v --survivors=leave sh -c "escape -x 0 fork setsid
 		until [ -e go ]; do sleep 0.02; done; exit 4" 2>full 7>&-'
 	touch go
-	wait_until is_dead "$target"
-	kill -KILL "$supervisor"
+	wait_until is_gone "$target"
+	kill -KILL "$supervisor" || true # it has ended already
 	gives 4 finish
 	[ "ready $(leftovers)" = "$output" ]
 	end_leftovers

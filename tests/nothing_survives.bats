@@ -259,7 +259,6 @@ reaches() {
 	await_ready
 	ended_by TERM 143
 	nobody_is_left
-	# The command's zombie keeps its group, which alone is known there.
 	start_run unshare --mount sh -c 'while umount -l /proc; do :; done
 		exec "$WDRUN" -v --survivors=wait sh -c "sleep 1000 & echo ready \$\$
 		until [ -e go ]; do sleep 0.02; done; exit 3"'

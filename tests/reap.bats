@@ -34,7 +34,8 @@ reap_keeps() {
 	for pid in "${reapers[@]}"; do wait "$pid"; done
 	has_line_count 1 err
 	has_message "$id" nightly "$ready"
-
+	orphan --name=nightly -- escape fork setsid stubborn
+	seq 4 | xargs -n 1 -P 4 "$WDRUN" --quiet --name=daily true
 	orphan --name=nightly -- bash -c 'for _ in {1..40}; do sleep 1000 & done; exec escape fork setsid'
 	complete "$WDRUN" --name=daily -- grep -s State "/proc/$ready/status"
 	[[ -z $output || $output == *zombie* ]]

@@ -20,10 +20,8 @@ fds_fill_standard(int flags)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* open(2) returns the lowest number that is free. A write to a
 		 * closed descriptor fails: so it does here. */
-		const int mode = fd == STDIN_FILENO ? O_RDWR : O_RDONLY;
-
 		if (fcntl(fd, F_GETFD) == -1 &&
-		    open("/dev/null", mode | flags) == -1)
+		    open("/dev/null", O_RDONLY | flags) == -1)
 			return -1;
 	}
 	return 0;
@@ -105,9 +103,9 @@ fds_open_sink(int fd)
 enum sink {
 	SINK_PLAIN,    /* by write(2): a file, or O_NONBLOCK is set */
 	SINK_LINES,    /* the same, for a pipe: lines that nobody tears */
-	SINK_PIPE,     /* after poll(2), PIPE_BUF bytes */
-	SINK_TERMINAL, /* after poll(2), TERMINAL_BUF bytes */
 	SINK_SOCKET,   /* by sendmsg(2) */
+	SINK_PIPE,     /* after poll(2), PIPE_BUF bytes */
+	SINK_TERMINAL, /* after poll(2), TERMINAL_BUF bytes, or a "\n" */
 };
 
 static enum sink
@@ -118,11 +116,11 @@ sink_of(int fd)
 	(void)fstat(fd, &file);
 	if (S_ISSOCK(file.st_mode))
 		return SINK_SOCKET;
-	if (!S_ISFIFO(file.st_mode) && !isatty(fd))
-		return SINK_PLAIN;
-	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
-		return S_ISFIFO(file.st_mode) ? SINK_PIPE : SINK_TERMINAL;
-	return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
+	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0)
+		return S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
+	return S_ISFIFO(file.st_mode) ? SINK_PIPE
+	       : isatty(fd)           ? SINK_TERMINAL
+	                              : SINK_PLAIN;
 }
 
 /* How many bytes of PART one write takes: whole lines, which a pipe (PIPE_BUF
@@ -141,12 +139,20 @@ next_size(enum sink sink, struct part *part)
 
 	if (sink == SINK_PLAIN)
 		return left;
+	/* After text that took the last room, a "\n" or tab would wait for room
+	 * of its own: do_output_char(), drivers/tty/n_tty.c. */
+	if (sink == SINK_TERMINAL) {
+		for (end = text;
+		     end < text + size && (unsigned char)*end >= ' ';)
+			end++;
+		return end > text ? (size_t)(end - text) : 1;
+	}
 	end = memrchr(text, '\n', size);
 	if (end != NULL)
 		return (size_t)(end - text) + 1;
 	/* A pipe that poll(2) calls writable takes PIPE_BUF bytes at once,
 	 * unless another process fills it first. */
-	if (sink == SINK_PIPE || sink == SINK_TERMINAL)
+	if (sink == SINK_PIPE)
 		return size;
 	if (part->line_end <= part->written) {
 		end = memchr(text + size, '\n', left - size);
@@ -171,8 +177,7 @@ fds_write_part(int fd, struct part *part)
 			                       .msg_iovlen = 1 };
 
 		/* O_NONBLOCK would affect all who share FD's description. */
-		if ((sink == SINK_PIPE || sink == SINK_TERMINAL) &&
-		    poll(&room, 1, 0) == 0)
+		if (sink >= SINK_PIPE && poll(&room, 1, 0) == 0)
 			return 0;
 		errno = EIO; /* for a write of nothing */
 

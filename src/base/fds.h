@@ -30,9 +30,9 @@ struct pollfd;
 int fds_poll(struct pollfd *fds, size_t count, int64_t wait,
              const uint64_t *mask);
 
-/* Returns a descriptor of FD's file, for writing without a wait: O_NONBLOCK is
- * set for all who share a description, so a pipe or terminal gets one of our
- * own, unless it is another user's. Or returns -1. */
+/* Returns a descriptor for writing to FD's file: of a pipe or terminal, if that
+ * may be opened, a description of our own with O_NONBLOCK, which would else
+ * affect all who share it. Or returns -1. */
 int fds_open_sink(int fd);
 
 /* Bytes, and how many of them are written. */

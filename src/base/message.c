@@ -33,11 +33,10 @@ write_to_stderr(char *text, size_t length)
 void
 message_release(void)
 {
-	const size_t most = sizeof(message_facts->text);
-	const size_t length = message_facts->length;
+	struct message_facts *const facts = message_facts;
 
-	message_facts->is_held = false;
-	write_to_stderr(message_facts->text, length < most ? length : most);
+	facts->is_held = false;
+	write_to_stderr(facts->text, strnlen(facts->text, sizeof(facts->text)));
 }
 
 void

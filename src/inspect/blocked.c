@@ -45,7 +45,8 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* Says the path in ARGUMENT, and the descriptor before it, if it is in that. */
+/* Says the path in ARGUMENT; and, if that is relative to a descriptor, which is
+ * the first argument, that, too. */
 static void
 say_path(struct scene *scene, int argument)
 {
@@ -192,9 +193,9 @@ say_polled(struct scene *scene, int fd, int events)
 
 	const enum source source = fd_say(scene, fd);
 
-	if (source == SOURCE_OTHERS || (source == SOURCE_KEYS && writes))
+	if (source == SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
 		scene->thread.rank = scene->thread.wait;
-	else if (source == SOURCE_KEYS && scene->thread.rank == WAIT_LOOP)
+	else if (source == SOURCE_IDLE && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
 	if (source > SOURCE_OWN && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
@@ -494,7 +495,7 @@ say_wait(struct scene *scene)
 			const int argument = *++at - '0';
 
 			if (fd_say(scene, (int)thread->args[argument]) <
-			    SOURCE_KEYS)
+			    SOURCE_IDLE)
 				thread->rank = WAIT_LOOP;
 		} else if (*at == '@') {
 			say_path(scene, *++at - '0');

@@ -330,7 +330,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
 	if (listens) /* an idle server tells little */
-		return SOURCE_KEYS;
+		return SOURCE_IDLE;
 	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
@@ -376,7 +376,7 @@ fd_pid(const struct scene *scene, int fd)
 	return (pid_t)strtol(procfs_value(info, "Pid:\t"), NULL, 10);
 }
 
-/* What links begin with; the last counts. */
+/* What links begin with; the last that fits counts. */
 static const struct {
 	const char *link;
 	enum source source;
@@ -387,8 +387,8 @@ static const struct {
 	{ ANONYMOUS "[signalfd", SOURCE_EVENTS },
 	{ ANONYMOUS "inotify", SOURCE_EVENTS },
 	{ ANONYMOUS "[fanotify", SOURCE_EVENTS },
-	{ "/dev/pts/", SOURCE_KEYS },
-	{ "/dev/tty", SOURCE_KEYS },
+	{ "/dev/pts/", SOURCE_IDLE },
+	{ "/dev/tty", SOURCE_IDLE },
 	{ "/dev/pts/ptmx", SOURCE_OTHERS }, /* a master: for a program */
 };
 
@@ -409,7 +409,7 @@ fd_say(struct scene *scene, int fd)
 	    scene->thread.wait != WAIT_WRITE) {
 		say(scene, " (standard input, from the caller (--no-stdin "
 		           "gives none))");
-		return SOURCE_KEYS;
+		return SOURCE_IDLE;
 	}
 	if (starts_with(link, SOCKET))
 		return say_socket(scene, &end);
@@ -430,7 +430,7 @@ fd_say(struct scene *scene, int fd)
 			say_pid(scene, 0, pid);
 		say(scene, ")");
 	} else {
-		say(scene, source == SOURCE_KEYS ? " (terminal %s)" : " (%s)",
+		say(scene, source == SOURCE_IDLE ? " (terminal %s)" : " (%s)",
 		    link);
 	}
 	return source;

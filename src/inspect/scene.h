@@ -114,7 +114,7 @@ void blocked_describe(struct scene *scene);
 enum source {
 	SOURCE_OWN,    /* the process itself, or a timer */
 	SOURCE_EVENTS, /* signals, or changes of files */
-	SOURCE_KEYS,   /* what a user, the caller or a client may begin */
+	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
 	SOURCE_OTHERS,
 };
 

@@ -288,7 +288,8 @@ terminal_read_keys(struct terminal *terminal, int master)
 
 			if (signal == SIGTSTP)
 				terminal->facts->suspended_ms =
-				    (unsigned)(duration_now() / MILLISECOND);
+				    (unsigned)(duration_now() / MILLISECOND) |
+				    1;
 			else if (signal != 0)
 				(void)kill(0, signal);
 		}

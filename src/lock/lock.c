@@ -139,8 +139,10 @@ pidfile_read(struct pidfile *file)
 	char *end; /* of the number; or TEXT, if that has none */
 	const long pid = strtol(number, &end, 10);
 
-	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0 &&
-	                  end[strspn(end, "\n")] == '\0';
+	const size_t newlines = strspn(end, "\n");
+
+	file->is_marked = newlines >= strlen(MARK) && end[newlines] == '\0';
+	file->was_blank = file->is_marked && newlines > strlen(MARK);
 	/* strchr(3) also finds the null byte at the end of TEXT. */
 	file->pid =
 	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}\"", *end) != NULL
@@ -183,13 +185,17 @@ int
 pidfile_write(const struct pidfile *file, pid_t pid)
 {
 	char text[TEXT_SIZE];
-	size_t length = (size_t)snprintf(text, sizeof(text), "%d" MARK, pid);
+	const int end = snprintf(text, sizeof(text), "%d" MARK "%s", pid,
+	                         file->was_blank ? "\n" : "");
+	size_t length = (size_t)end;
 
-	/* Newlines overwrite the rest of a longer text. After ftruncate(2), a
-	 * reader could find an empty file. */
+	/* Newlines overwrite the rest of a longer text. If ftruncate(2) came
+	 * first, a reader could find an empty file. */
 	while ((off_t)length < file->status.st_size && length < sizeof(text))
 		text[length++] = '\n';
-	return pwrite(file->fd, text, length, 0) == (ssize_t)length ? 0 : -1;
+	return pwrite(file->fd, text, length, 0) == (ssize_t)length
+	           ? ftruncate(file->fd, end)
+	           : -1;
 }
 
 /* --- --lock --------------------------------------------------------------- */
@@ -237,7 +243,8 @@ unmake(const struct pidfile *file)
 {
 	const int why = errno;
 
-	(void)unlinkat(file->directory_fd, file->name, 0);
+	if (is_named(file))
+		(void)unlinkat(file->directory_fd, file->name, 0);
 	errno = why;
 }
 
@@ -268,24 +275,18 @@ try_to_take(struct lock *lock)
 	if (lock->holder > 0 && !file->is_marked)
 		return REFUSAL_HELD;
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1) {
-		const enum refusal error = refusal_of_errno();
-
-		if (is_new && error == REFUSAL_ERRNO)
+		if (is_new && refusal_of_errno() == REFUSAL_ERRNO)
 			unmake(file);
-		return error;
+		return refusal_of_errno();
 	}
 	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
 	    file->pid != pid) {
 		(void)flock(file->fd, LOCK_UN);
 		return REFUSAL_CHANGING;
 	}
-	/* A killed run may have found the file blank: then it has left its mark
-	 * in a file that no run had made. */
-	lock->was_blank = !is_new && (pid == 0 || file->is_marked) &&
-	                  (file->status.st_mode & MADE_BY_RUN) == 0;
-	/* A script's stale file goes with this run, or with one after it. */
-	if (pid > 0 && !file->is_marked)
-		(void)fchmod(file->fd, file->status.st_mode | MADE_BY_RUN);
+	file->was_blank |=
+	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
+	lock->was_blank = file->was_blank;
 	/* Our own PID is of a script that became wdrun by execve(2) and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
@@ -487,6 +488,10 @@ judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 	int64_t which;
 	const int64_t made = made_at(place->directory_fd, place->name, &which);
 
+	/* By a run that was killed before it wrote its PID. */
+	if (place->fd != -1 && place->status.st_size == 0 &&
+	    (place->status.st_mode & MADE_BY_RUN) != 0)
+		return REFUSAL_NONE;
 	if (which == cleanup->before)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN)
@@ -553,11 +558,10 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 
 	if (place.directory_fd != -1)
 		why = judge_and_lock(cleanup, &place, own, is_over);
-	/* A killed run has found the file blank: see try_to_take(). */
-	if (why == REFUSAL_NONE && place.is_marked &&
-	    (place.status.st_mode & MADE_BY_RUN) == 0)
-		why = ftruncate(place.fd, 0) == -1 ? REFUSAL_ERRNO
-		                                   : REFUSAL_UNTOLD;
+	/* A killed run had found it blank: so it stays. */
+	if (why == REFUSAL_NONE && place.was_blank &&
+	    ftruncate(place.fd, 0) == 0)
+		why = REFUSAL_UNTOLD;
 	if (why == REFUSAL_NONE &&
 	    unlinkat(place.directory_fd, place.name,
 	             place.fd == -1 ? AT_REMOVEDIR : 0) == -1)

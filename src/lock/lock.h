@@ -20,7 +20,7 @@ enum refusal {
 	REFUSAL_CHANGING, /* others change it, or may be writing a PID */
 	REFUSAL_PARENT_DIED,
 	REFUSAL_READER_GONE,
-	REFUSAL_CLAIMED, /* --cleanup: by another run, perhaps */
+	REFUSAL_CLAIMED, /* --cleanup: perhaps another run's */
 	REFUSAL_UNKNOWN, /* --cleanup: perhaps older than the run */
 	REFUSAL_UNTOLD,  /* --cleanup: it is not this run's, or gone */
 };
@@ -33,7 +33,8 @@ const char *refusal_words(enum refusal why);
 /* A file that holds a PID, "4711\n". A shell script takes such a lock by "echo
  * $$ >FILE", and looks for its owner by "kill -0 $(cat FILE)". wdrun marks its
  * own PID by a second newline: that counts only while the file is locked by
- * flock(2), whoever has the PID when the run is dead. */
+ * flock(2), whoever has the PID when the run is dead. A third one says that the
+ * file was there before, and blank. */
 struct pidfile {
 	int directory_fd;
 	const char *name;   /* in that directory */
@@ -41,6 +42,7 @@ struct pidfile {
 	struct stat status; /* of FD, when it was last opened or read */
 	pid_t pid;          /* that was read; or 0 */
 	bool is_marked;
+	bool was_blank; /* by the mark: a file for flock(1), made by no run */
 };
 
 /* Returns REFUSAL_ANOTHERS if a file of STATUS, in DIRECTORY_FD, may be another
@@ -53,7 +55,8 @@ enum refusal pidfile_check(int directory_fd, const struct stat *status);
  * the number with which it begins, or that of a JSON key "pid", or 0. */
 enum refusal pidfile_read(struct pidfile *file);
 
-/* Overwrites FILE, which was read, by PID and mark. Returns 0 or -1. */
+/* Overwrites FILE, which was read, by PID and mark, which tells WAS_BLANK.
+ * Returns 0 or -1. */
 int pidfile_write(const struct pidfile *file, pid_t pid);
 
 /* --- --lock --------------------------------------------------------------- */
@@ -67,7 +70,7 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-	bool was_blank;   /* if taken: a file for flock(1), made by no run */
+	bool was_blank;   /* if taken: as in the mark */
 };
 
 struct lock_wait {

@@ -76,7 +76,7 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_first;   /* a signal from which a process may end in order */
 	bool is_initial; /* the first reading for that signal */
-	int64_t margin;  /* the age at the signal that had_signal() asks for */
+	int64_t margin;  /* how old one must have been at the signal */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -205,16 +205,15 @@ tree_is_empty(struct tree *tree)
 	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
 }
 
-/* Whether PID had the signal with all, as the target, or in its group. In a
+/* Whether PID had the signal: as all had, as the target, or in its group. In a
  * later reading an orphan of that group may be younger than the signal: it had
  * that only if it was MARGIN old by then. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
-	return tree->is_ours &&
-	       (tree->all_have_signal ||
-	        (tree->target != 0 &&
+	return (tree->all_have_signal ||
+	        (tree->is_ours && tree->target != 0 &&
 	         (pid == tree->target ||
 	          (tree->keep == NULL && getpgid(pid) == tree->target)))) &&
 	       (walk.is_initial ||

@@ -34,14 +34,14 @@ struct member {
 struct tree {
 	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
-	pid_t group;   /* the target's; once it is dead, its last */
+	pid_t group;   /* the target's, also after its death */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 	/* The living, as last read: parents before children, by birth. */
 	const struct member *members;
 	size_t count;
 	bool is_partial;       /* time or room was missing */
-	bool group_has_signal; /* the front sent it: set before tree_signal() */
-	bool all_have_signal;  /* the present tree has it: the same */
+	bool group_has_signal; /* the target's: set before tree_signal() */
+	bool all_have_signal;  /* and all of the tree */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */

@@ -137,7 +137,7 @@ stop(struct registry *registry, struct entry *entry)
 	    registry, entry, duration_add(duration_now() + AFTER_KILL, grace),
 	    false);
 
-	for (size_t i = 0; i < 2 && !is_over; i++) {
+	for (size_t i = is_waiting; i < 2 && !is_over; i++) {
 		procid_kill(watchers[i], SIGKILL);
 		is_over = registry_await(registry, entry,
 		                         duration_now() + AFTER_KILL, false);

@@ -39,7 +39,7 @@ struct sight {
 	struct procstat stat;
 	const struct process *parent;   /* if that was noted */
 	bool is_own;                    /* of this user */
-	bool is_read;                   /* true of other users', not read */
+	bool is_read;                   /* or another user's: not looked into */
 	char path[2 * RUNID_PATH_SIZE]; /* WDRUN_ID, as "/OUTER/INNER/" */
 };
 
@@ -312,8 +312,9 @@ finish(struct entry *run, const struct registry *registry)
 		/* Last: if SIGKILL comes before, all can be done again. */
 		is_off = record_end(&record, run->id) == 0;
 	}
-	if (is_off || run->killed > 0 ? !registry->is_quiet
-	                              : registry->is_requested)
+	if ((is_off || line->length > 0) &&
+	    (is_off || run->killed > 0 ? !registry->is_quiet
+	                               : registry->is_requested))
 		message("%srun %s%s%s%s%s", is_off ? "reaped " : "", run->id,
 		        name == NULL ? "" : " (", name == NULL ? "" : name,
 		        name == NULL ? "" : ")",
@@ -365,7 +366,8 @@ static bool
 take_or_await(struct registry *registry, struct entry *entry, int64_t until)
 {
 	do {
-		if (registry_take(registry, entry) || entry->fd == -1)
+		if (registry_take(registry, entry) ||
+		    (entry->fd == -1 && errno == ENOENT))
 			return true;
 	} while (registry_await(registry, entry, until, false) &&
 	         duration_now() < until);
@@ -411,7 +413,7 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 	struct registry registry = { .is_requested = is_requested,
 		                     .is_quiet = is_quiet };
 	const int64_t deadline = duration_now() + BOUND;
-	bool is_any = false; /* run is taken */
+	bool any_is_taken = false;
 	bool is_done = true;
 
 	registry_begin(&registry, given);
@@ -429,11 +431,11 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 			        "namespace: --reap there finishes it; where "
 			        "that is gone, rm '%s/%s.run'",
 			        entry->id, registry.path, entry->id);
-		is_any |= entry->is_taken;
+		any_is_taken |= entry->is_taken;
 	}
-	if (is_any && is_requested)
+	if (any_is_taken && is_requested)
 		is_done &= finish_taken(&registry);
-	else if (is_any)
+	else if (any_is_taken)
 		finish_in_helper(&registry);
 	/* An entry that cannot be read does not keep COMMAND from its run. */
 	const bool is_refused =
@@ -442,7 +444,7 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 	registry_end(&registry);
 	if (is_refused)
 		return STATUS_FAILED;
-	return is_done ? EXIT_SUCCESS : STATUS_NOT_HAD;
+	return is_done || !is_requested ? EXIT_SUCCESS : STATUS_NOT_HAD;
 }
 
 void

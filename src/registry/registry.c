@@ -442,9 +442,9 @@ bool
 registry_take(struct registry *registry, struct entry *entry)
 {
 	fds_close(entry->fd);
-	entry->fd = open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
 	free(entry->text);
 	entry->text = NULL;
+	entry->fd = open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
 	entry->is_taken =
 	    lock(entry->fd, F_OFD_SETLK) && read_entry(registry, entry);
 	return entry->is_taken;

@@ -130,7 +130,8 @@ bool registry_await(const struct registry *registry, const struct entry *entry,
                     int64_t deadline, bool only_if_dying);
 
 /* Locks ENTRY until registry_end(), to finish its run, and reads it again.
- * Returns false where another wdrun has it, or it is gone: then FD is -1. */
+ * Returns false where another wdrun has it, or with errno ENOENT and FD -1,
+ * where it is gone. */
 bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */

@@ -273,7 +273,7 @@ static void
 signal_tree(const struct run *run, int signal)
 {
 	const char *const keep = run->options->keep;
-	const bool has_exited = target_is_reaped(run);
+	const bool has_exited = target_may_be_reaped(run);
 	struct tree tree = {
 		.target = has_exited ? run->supervisor : run->target->pid,
 		.keep = keep,
@@ -344,7 +344,7 @@ take_signal(struct front *self)
 	 * be read. */
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
 	       child != run->supervisor &&
-	       (child != run->target->pid || target_is_reaped(run)))
+	       (child != run->target->pid || target_may_be_reaped(run)))
 		(void)wait_peek(child, WEXITED, &info);
 	return signal;
 }

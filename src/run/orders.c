@@ -11,7 +11,7 @@
 /* A signal to a process and to its group comes to a watcher twice, as from
  * timeout(1), or once more from a launcher that forwards it. */
 #define COPY_TIME    250 /* milliseconds */
-#define COPY_WAITS   5   /* of a millisecond, for a copy to the other watcher */
+#define COPY_WAITS   50  /* of 1 ms each, for a copy to the supervisor */
 #define SENDER_WIDTH 60  /* of its command line */
 #define KEYS         (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT))
 
@@ -113,7 +113,6 @@ note_sender(struct run *run, const siginfo_t *info)
 
 	sender->signal = info->si_signo;
 	sender->pid = pid;
-	sender->to = getpid();
 	sender->is_told =
 	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_outer = is_outer;
@@ -127,30 +126,21 @@ note_sender(struct run *run, const siginfo_t *info)
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
 }
 
-/* Notes who has sent the copy of INFO, if the other watcher has counted that
- * signal: here it comes first, or the front would have noted it as its own. */
-static void
-note_copy(struct facts *facts, const siginfo_t *info)
-{
-	if (facts->cancelled_by.to != getpid())
-		facts->copied_by = info->si_pid;
-}
-
 bool
 order_came_to_all(struct supervisor *self)
 {
-	struct facts *const facts = self->run->facts;
-	const struct sender *const by = &facts->cancelled_by;
+	const struct sender *const by = &self->run->facts->cancelled_by;
+	const pid_t *const sender = &self->senders[by->signal];
 	siginfo_t info;
 
-	if (by->pid == 0 || by->is_outer)
+	if (by->pid == 0 || !procfs_has_name(by->pid, "systemd"))
 		return false;
-	for (int i = 0; i < COPY_WAITS && facts->copied_by != by->pid; i++) {
+	for (int i = 0; i < COPY_WAITS && *sender != by->pid; i++) {
 		duration_sleep(MILLISECOND);
 		if (signals_take(SIGNAL_BIT(by->signal), &info) > 0)
-			(void)order_take_own_cancel(self, &info);
+			(void)order_take_own_cancel(self, &info); /* a copy */
 	}
-	return facts->copied_by == by->pid;
+	return *sender == by->pid;
 }
 
 bool
@@ -161,7 +151,7 @@ target_is_in_job(const struct run *run)
 }
 
 bool
-target_is_reaped(const struct run *run)
+target_may_be_reaped(const struct run *run)
 {
 	return run->target->has_exited && procfs_self() == getpid();
 }
@@ -261,10 +251,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_new = is_job_control || count_unless_copy(facts, signal);
 
 	if (!is_new && !is_of_terminal &&
-	    (is_terminating || facts->cancels > 0)) {
-		note_copy(facts, info);
+	    (is_terminating || facts->cancels > 0))
 		return false;
-	}
 	if (signal == SIGHUP)
 		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
@@ -296,6 +284,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	const uint64_t bit = SIGNAL_BIT(signal);
 	struct facts *const facts = run->facts;
 
+	self->senders[signal] = info->si_pid;
 	if (info->si_code > 0 || info->si_pid == run->front ||
 	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
 		return false;
@@ -324,10 +313,8 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
 	     ((bit & SIGNALS_TERMINATING) != 0 &&
-	      !order_is_reload(run, signal)))) {
-		note_copy(facts, info);
+	      !order_is_reload(run, signal))))
 		return false;
-	}
 	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
 		order_give(facts, signal, false); /* taken at once */

@@ -65,7 +65,6 @@ struct target {
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
-	pid_t to;     /* the watcher that got it */
 	bool is_told; /* in the message: no key, and not from the caller */
 	bool is_of_run;
 	bool is_outer;     /* the supervisor of a run around this one */
@@ -85,7 +84,6 @@ struct sender {
  * orders                       both              supervisor  SIGCHLD
  * cancels, cancelled_by        both              both        with the order
  * counted_ms                   both              both        with the order
- * copied_by                    both              supervisor  (polled)
  * hup_is_for_group             front             supervisor  with the order
  * undone_stop                  front             supervisor  with the order
  * front_stops                  front             supervisor  (polled)
@@ -109,7 +107,7 @@ struct facts {
 	/* The number of a stop * FRONT_STOP_STEP + the signal by which the
 	 * front is to stop; 0: it is to go on. */
 	atomic_uint job_stop;
-	atomic_uint undone_stop; /* which an ordered SIGCONT undoes; 0: any */
+	atomic_uint undone_stop; /* the one that SIGCONT undoes; 0: any */
 	atomic_int front_stops;  /* it is stopped, or about to be: front.c */
 	atomic_int phase;        /* an enum phase */
 	bool tree_is_empty;      /* before the target's fork, too */
@@ -132,8 +130,7 @@ struct facts {
 	atomic_uint cancels;         /* terminating signals for the run */
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's group */
 	struct sender cancelled_by;  /* orders.c */
-	atomic_int copied_by; /* who sent a copy to the other watcher: a PID */
-	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
+	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */
@@ -192,6 +189,7 @@ struct supervisor {
 	int target_stop;     /* the signal that has stopped the target, or 0 */
 	int stop_order;      /* to the front since SIGCONT; SIGTSTP wins */
 	unsigned job_stops;  /* so many numbers of facts.job_stop were given */
+	pid_t senders[65];   /* of each signal to this process, the last */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */
@@ -291,19 +289,19 @@ void order_take_early(struct run *run);
  * watcher of an outer run any signal cancels: that run is stopping. */
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
-/* In the supervisor: whether the sender of the signal that cancels the run has
- * sent it to both watchers. Such a sender signals each process, as systemd(1)
- * does to stop a unit, or "kill -1": so the tree has the signal, too. Waits
- * some milliseconds for the second copy. */
+/* Whether systemd(1) cancels the run by a signal that has also come to the
+ * supervisor: so it signals each process of the unit, and the tree has it. If
+ * it signals the main process alone, the front, this waits some milliseconds.
+ */
 bool order_came_to_all(struct supervisor *self);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
 
-/* Whether the target has exited, and may be reaped: its PID is nobody's, or
+/* Whether the target has exited, and any reaper may reap it: its PID may be
  * another's. Not without /proc: then only its group can be signalled, and its
  * zombie keeps that. */
-bool target_is_reaped(const struct run *run);
+bool target_may_be_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 

@@ -171,6 +171,7 @@ follow_target(struct supervisor *self, int64_t now)
 		/* On the command's own terminal, the front gets no SIGTSTP, but
 		 * has seen the key: su(1) answers that by SIGSTOP. */
 		if (is_stopped && info.si_status == SIGSTOP &&
+		    terminal->facts->suspended_ms != 0 &&
 		    now_ms - terminal->facts->suspended_ms < KEY_TIME)
 			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
@@ -384,7 +385,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	supervisor_mark_kept(self);
 	target->has_exited = true;
 	/* Reaped at once: survivors may wait for its PID to go. */
-	if (target_is_reaped(run))
+	if (target_may_be_reaped(run))
 		self->tree.target = 0;
 	self->target_stop = self->stop_order = 0;
 	follow_stop(self, false, now);

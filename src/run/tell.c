@@ -142,8 +142,9 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 		strbuf_addf(&lines, "%s", row->words);
 	if (row->time != 0)
 		add_time(&lines, self, why);
-	if (why == REASON_TIMEOUT && output->found != 0 &&
-	    !run->target->exited_by_itself) {
+	if (why == REASON_TIMEOUT && run->target->exited_by_itself) {
+		strbuf_addf(&lines, " (the command has exited)");
+	} else if (why == REASON_TIMEOUT && output->found != 0) {
 		char after[DURATION_TEXT_SIZE];
 
 		strbuf_addf(
@@ -152,8 +153,6 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 		    "--until-grace=0 stops at once)",
 		    duration_format(output->found_at - output->started, after));
 	}
-	if (why == REASON_TIMEOUT && run->target->exited_by_itself)
-		strbuf_addf(&lines, " (the command has exited)");
 	if (why == REASON_CANCELLED)
 		add_sender(&lines, &run->facts->cancelled_by);
 	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
