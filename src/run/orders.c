@@ -111,6 +111,7 @@ note_sender(struct run *run, const siginfo_t *info)
 
 	const bool is_outer = procfs_has_name(pid, SUPERVISOR_NAME);
 
+	sender->is_systemd = procfs_has_name(pid, "systemd");
 	sender->signal = info->si_signo;
 	sender->pid = pid;
 	sender->is_told =
@@ -133,7 +134,7 @@ order_came_to_all(struct supervisor *self)
 	const pid_t *const sender = &self->senders[by->signal];
 	siginfo_t info;
 
-	if (by->pid == 0 || !procfs_has_name(by->pid, "systemd"))
+	if (!by->is_systemd)
 		return false;
 	for (int i = 0; i < COPY_WAITS && *sender != by->pid; i++) {
 		duration_sleep(MILLISECOND);

@@ -67,7 +67,8 @@ struct sender {
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
 	bool is_told; /* in the message: no key, and not from the caller */
 	bool is_of_run;
-	bool is_outer;     /* the supervisor of a run around this one */
+	bool is_outer; /* the supervisor of a run around this one */
+	bool is_systemd;
 	char command[240]; /* "": it is gone */
 };
 

@@ -166,7 +166,7 @@ follow_target(struct supervisor *self, int64_t now)
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) > 0) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
 		const unsigned now_ms =
-		    (unsigned)(duration_now() / MILLISECOND);
+		    (unsigned)(duration_now() / MILLISECOND) | 1;
 
 		/* On the command's own terminal, the front gets no SIGTSTP, but
 		 * has seen the key: su(1) answers that by SIGSTOP. */
