@@ -114,6 +114,19 @@ duration_now(void)
 	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
+unsigned
+duration_stamp(void)
+{
+	return (unsigned)(duration_now() / MILLISECOND) | 1;
+}
+
+/* Takes the time last: another process may just have written STAMP. */
+bool
+duration_is_recent(unsigned stamp, unsigned ms)
+{
+	return stamp != 0 && duration_stamp() - stamp < ms;
+}
+
 void
 duration_sleep(int64_t ns)
 {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -23,6 +24,13 @@ char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 /* Return the time of CLOCK, and of CLOCK_MONOTONIC. Cannot fail. */
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
+
+/* Returns the time of CLOCK_MONOTONIC in ms, of which 32 bits are atomic on any
+ * machine: they wrap. Never 0, which stands for no time. */
+unsigned duration_stamp(void);
+
+/* Whether the STAMP of a duration_stamp() is no older than MS milliseconds. */
+bool duration_is_recent(unsigned stamp, unsigned ms);
 
 /* Sleeps for NS nanoseconds, cut to microseconds. */
 void duration_sleep(int64_t ns);

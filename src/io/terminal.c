@@ -288,8 +288,7 @@ terminal_read_keys(struct terminal *terminal, int master)
 
 			if (signal == SIGTSTP)
 				terminal->facts->suspended_ms =
-				    (unsigned)(duration_now() / MILLISECOND) |
-				    1;
+				    duration_stamp();
 			else if (signal != 0)
 				(void)kill(0, signal);
 		}

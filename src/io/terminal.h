@@ -8,12 +8,11 @@
 
 /* The modes of the caller's terminal, shared: a watcher that lives restores. */
 struct terminal_facts {
-	atomic_int is_raw;  /* instead of MODES */
-	atomic_int is_over; /* no more keys: exited, or hung up */
-	atomic_uint
-	    suspended_ms;     /* when Ctrl-Z was typed for the command; or 0 */
-	struct termios modes; /* before it was raw, or shared */
-	pid_t group;          /* the command's own, on a terminal of its own */
+	atomic_int is_raw;        /* instead of MODES */
+	atomic_int is_over;       /* no more keys: exited, or hung up */
+	atomic_uint suspended_ms; /* a stamp: Ctrl-Z was typed; or 0 */
+	struct termios modes;     /* before it was raw, or shared */
+	pid_t group; /* the command's own, on a terminal of its own */
 	/* A full-screen program had turned off line editing on the command's
 	 * terminal when a stop began, or when the pseudo-terminal closed. */
 	bool had_screen;

@@ -138,7 +138,6 @@ pidfile_read(struct pidfile *file)
 	    key == NULL ? text : key + strcspn(key, "0123456789,}");
 	char *end; /* of the number; or TEXT, if that has none */
 	const long pid = strtol(number, &end, 10);
-
 	const size_t newlines = strspn(end, "\n");
 
 	file->is_marked = newlines >= strlen(MARK) && end[newlines] == '\0';
@@ -173,7 +172,7 @@ has_owner(const struct pidfile *file)
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
-	if (procfs_self() != getpid() || procstat_read(file->pid, &stat) == -1)
+	if (!procfs_is_ours() || procstat_read(file->pid, &stat) == -1)
 		return true;
 	/* A process that began TOLERANCE after the file was written got the PID
 	 * later. In seconds: not all times fit into 64 bits of ns. */

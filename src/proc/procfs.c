@@ -64,6 +64,12 @@ procfs_self(void)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
+bool
+procfs_is_ours(void)
+{
+	return procfs_self() == getpid();
+}
+
 /* --- lists ---------------------------------------------------------------- */
 
 static void
@@ -100,8 +106,7 @@ procfs_list_of(pid_t pid, const char *name, struct procfs_list *list)
 	procfs_list_names(root_fd, path, list);
 }
 
-/* Without "children" files: from /proc, as read in the call for this process.
- */
+/* Without "children" files: from /proc, read in the call for this process. */
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
 {
@@ -176,7 +181,7 @@ procfs_kill(int dir, pid_t pid, int signal)
 {
 	if (dir != -1 &&
 	    syscall(CALL_PIDFD_SEND_SIGNAL, dir, signal, NULL, 0) == -1 &&
-	    errno != ESRCH && procfs_self() == getpid())
+	    errno != ESRCH && procfs_is_ours())
 		(void)kill(pid, signal);
 }
 

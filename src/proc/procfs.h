@@ -24,6 +24,9 @@ int procfs_fd(void);
  * namespace, as after "unshare --pid"; 0 where this process is not in it. */
 pid_t procfs_self(void);
 
+/* Whether that /proc has the PIDs of this process's PID namespace. */
+bool procfs_is_ours(void);
+
 /* Numbers in /proc; what does not fit is left out. */
 #define PROCFS_LIST_MAX 32768
 

@@ -44,8 +44,7 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	/* A filter may kill whoever asks: systemd.exec(5), SystemCallFilter=.
-	 */
+	/* A filter may kill whoever asks: SystemCallFilter, systemd.exec(5). */
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0 ||
 	    syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;

@@ -312,9 +312,9 @@ finish(struct entry *run, const struct registry *registry)
 		/* Last: if SIGKILL comes before, all can be done again. */
 		is_off = record_end(&record, run->id) == 0;
 	}
-	if ((is_off || line->length > 0) &&
-	    (is_off || run->killed > 0 ? !registry->is_quiet
-	                               : registry->is_requested))
+	if (is_off || run->killed > 0
+	        ? !registry->is_quiet
+	        : registry->is_requested && line->length > 0)
 		message("%srun %s%s%s%s%s", is_off ? "reaped " : "", run->id,
 		        name == NULL ? "" : " (", name == NULL ? "" : name,
 		        name == NULL ? "" : ")",

@@ -110,8 +110,7 @@ read_host(char host[REGISTRY_HOST_SIZE])
 	struct stat namespace;
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
-	if (procfs_self() != getpid() ||
-	    stat("/proc/self/ns/pid", &namespace) == -1) {
+	if (!procfs_is_ours() || stat("/proc/self/ns/pid", &namespace) == -1) {
 		message("registry: no process can be told: no /proc of this "
 		        "PID namespace is mounted");
 		return false;

@@ -126,7 +126,7 @@ target_is_stopped(const struct front *self)
 	struct procstat stat;
 
 	return target->has_exited || self->supervisor_is_dead ||
-	       procfs_self() != getpid() ||
+	       !procfs_is_ours() ||
 	       procstat_read_status(target->pid, &stat) == -1 ||
 	       stat.state == 'T' || stat.state == 't';
 }
@@ -238,8 +238,7 @@ end_of_stop(const struct front *self)
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
- * After its outcome it is late at once: so it has PATIENCE for the run's files.
- */
+ * After its outcome it is late at once, and has PATIENCE for the files. */
 static void
 look_at_facts(struct front *self)
 {

@@ -20,19 +20,6 @@
  * takes more than COPY_TIME. */
 #define OUTER_COPY_TIME 2000 /* milliseconds */
 
-static unsigned
-now_in_ms(void)
-{
-	return (unsigned)(duration_now() / MILLISECOND) | 1; /* 0: never */
-}
-
-/* Takes the time last: another watcher may just have written SINCE. */
-static bool
-is_fresh(unsigned since, unsigned time)
-{
-	return since != 0 && now_in_ms() - since < time;
-}
-
 /* Counts SIGNAL, unless it is a copy: one was counted, or has reached the
  * target's job, just before. Returns whether this one is counted. */
 static bool
@@ -42,8 +29,9 @@ count_unless_copy(struct facts *facts, int signal)
 	unsigned before = *counted;
 
 	/* Of two watchers that do this at once, one has the copy. */
-	return !is_fresh(before, COPY_TIME) &&
-	       atomic_compare_exchange_strong(counted, &before, now_in_ms());
+	return !duration_is_recent(before, COPY_TIME) &&
+	       atomic_compare_exchange_strong(counted, &before,
+	                                      duration_stamp());
 }
 
 void
@@ -154,7 +142,7 @@ target_is_in_job(const struct run *run)
 bool
 target_may_be_reaped(const struct run *run)
 {
-	return run->target->has_exited && procfs_self() == getpid();
+	return run->target->has_exited && procfs_is_ours();
 }
 
 /* Whether the signal of INFO was for the whole job of caller and target: from
@@ -197,11 +185,12 @@ note_key_of_target(const struct run *run, const siginfo_t *info)
 	 * send one before the supervisor has noted its start. */
 	const bool has_reached =
 	    (run->facts->output.is_started || is_of_run(run, info->si_pid)) &&
-	    (target->has_exited ? is_fresh(target->ended_ms, COPY_TIME)
-	                        : target_is_in_job(run));
+	    (target->has_exited
+	         ? duration_is_recent(target->ended_ms, COPY_TIME)
+	         : target_is_in_job(run));
 
 	if (has_reached)
-		run->facts->counted_ms[info->si_signo] = now_in_ms();
+		run->facts->counted_ms[info->si_signo] = duration_stamp();
 	return has_reached;
 }
 
@@ -223,7 +212,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	/* This process has sent it: SIGPIPE of a message; or a key to the whole
 	 * job, where a launcher may forward it. */
 	if (info->si_pid == getpid()) {
-		facts->counted_ms[signal] = now_in_ms();
+		facts->counted_ms[signal] = duration_stamp();
 		return false;
 	}
 	if ((signal_is_ignored(signal) &&
@@ -236,7 +225,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	 * comes here once more is its copy; or that of a caller between the
 	 * two runs, as in "wdrun timeout 60 wdrun CMD". */
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
-	    is_fresh(facts->counted_ms[signal], OUTER_COPY_TIME) &&
+	    duration_is_recent(facts->counted_ms[signal], OUTER_COPY_TIME) &&
 	    ((facts->cancelled_by.is_outer && info->si_pid == run->caller) ||
 	     procfs_has_name(info->si_pid, SUPERVISOR_NAME)))
 		return false;
@@ -272,7 +261,8 @@ order_take_early(struct run *run)
 	int signal;
 
 	while ((signal = signals_take(KEYS, &info)) > 0) {
-		if (!is_fresh(run->facts->counted_ms[signal], COPY_TIME))
+		if (!duration_is_recent(run->facts->counted_ms[signal],
+		                        COPY_TIME))
 			(void)order_pass_on(run, &info);
 	}
 }
@@ -303,7 +293,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
 	/* Each signal that was counted here has one copy of an outer run. */
 	const bool is_late = is_outer && *counted != *last_of_outer &&
-	                     is_fresh(*counted, OUTER_COPY_TIME);
+	                     duration_is_recent(*counted, OUTER_COPY_TIME);
 	const bool is_new = !is_late && count_unless_copy(facts, signal);
 
 	if (is_outer)

@@ -55,7 +55,7 @@ struct target {
 	pid_t pid;              /* 0: not forked yet */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before a cancel, or a stop */
-	unsigned ended_ms;      /* when, as in facts.counted_ms; 0: not yet */
+	unsigned ended_ms;      /* a duration_stamp(); 0: not yet */
 	bool dumped_core;
 	/* Set before it is reaped: from then on PID may be another's. */
 	atomic_int has_exited;
@@ -131,7 +131,7 @@ struct facts {
 	atomic_uint cancels;         /* terminating signals for the run */
 	atomic_int hup_is_for_group; /* SIGHUP goes to the target's group */
 	struct sender cancelled_by;  /* orders.c */
-	atomic_uint counted_ms[65];  /* when a signal was counted; 0: never */
+	atomic_uint counted_ms[65];  /* stamps of signals; 0: not counted */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */
@@ -291,9 +291,8 @@ void order_take_early(struct run *run);
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
 /* Whether systemd(1) cancels the run by a signal that has also come to the
- * supervisor: so it signals each process of the unit, and the tree has it. If
- * it signals the main process alone, the front, this waits some milliseconds.
- */
+ * supervisor: so it signals each process of the unit, and the tree has it.
+ * Waits some milliseconds if the front alone, the main process, has it. */
 bool order_came_to_all(struct supervisor *self);
 
 /* Whether the target is alive, and in the process group of the caller's job. */

@@ -165,14 +165,11 @@ follow_target(struct supervisor *self, int64_t now)
 	while (!run->target->has_exited &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) > 0) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
-		const unsigned now_ms =
-		    (unsigned)(duration_now() / MILLISECOND) | 1;
 
 		/* On the command's own terminal, the front gets no SIGTSTP, but
 		 * has seen the key: su(1) answers that by SIGSTOP. */
 		if (is_stopped && info.si_status == SIGSTOP &&
-		    terminal->facts->suspended_ms != 0 &&
-		    now_ms - terminal->facts->suspended_ms < KEY_TIME)
+		    duration_is_recent(terminal->facts->suspended_ms, KEY_TIME))
 			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
 		    terminal->is_keyboard)
@@ -276,7 +273,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		tell_signal(run, signal);
 		if (run->options->passes_on || run->facts->hup_is_for_group)
 			tree_signal_target(&self->tree, signal);
-		else
+		else if (self->tree.target > 1)
 			(void)kill(self->tree.target, signal);
 	} else if ((bit & SIGNALS_TERMINATING) != 0) {
 		take_cancel(self, signal);
@@ -302,8 +299,7 @@ take_orders(struct supervisor *self, int64_t now)
 }
 
 /* Starts --until-grace at TEXT; later output puts off its end. Takes the
- * front's news of a silence, but drops it in a pause, as the front repeats it.
- */
+ * front's news of a silence; but in a pause drops it: it comes again. */
 static void
 follow_output(struct supervisor *self, int64_t now)
 {
@@ -380,7 +376,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	target->exited_by_itself =
 	    self->state == STATE_RUNNING && run->facts->cancels == 0;
 	note_status(target, end);
-	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
+	target->ended_ms = duration_stamp();
 	self->tree.group = getpgid(self->tree.target);
 	supervisor_mark_kept(self);
 	target->has_exited = true;
