@@ -472,42 +472,26 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Whether process I of the list is below the supervisor of an inner run. */
+/* Kills all but the watchers of runs within this one, and what waits for those,
+ * which it adds to SEEN. Returns whether any of those is alive. */
 static bool
-is_watched(size_t i)
+kill_unwatched(struct tree *tree)
 {
-	pid_t parent = listed[i].parent;
-
-	while (i-- > 0) {
-		if (listed[i].pid != parent)
-			continue;
-		if (procfs_has_name(parent, SUPERVISOR_NAME))
-			return true;
-		parent = listed[i].parent;
-	}
-	return false;
-}
-
-/* Kills what inner runs watch over; adds their watchers, and what waits for
- * those, to SEEN. Returns whether any of those is alive. */
-static bool
-kill_watched(struct tree *tree)
-{
-	bool is_any = false;
+	bool has_watchers = false;
 
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = tree->count; i-- > 0;) { /* children first */
 		const pid_t pid = listed[i].pid;
 
 		if (has(seen, pid) || procfs_has_name(pid, SUPERVISOR_NAME)) {
-			is_any = true;
+			has_watchers = true;
 			add(seen, pid);
 			add(seen, listed[i].parent);
-		} else if (is_watched(i)) {
+		} else {
 			signal_member(tree, &listed[i], SIGKILL);
 		}
 	}
-	return is_any;
+	return has_watchers;
 }
 
 /* Lets the watchers of runs within this one, and what waits for them, end by
@@ -519,7 +503,7 @@ end_inner_runs(struct tree *tree)
 	const int64_t until = duration_now() + INNER_BOUND;
 
 	memset(seen, 0, sizeof(seen));
-	while (kill_watched(tree) && duration_now() < until)
+	while (kill_unwatched(tree) && duration_now() < until)
 		duration_sleep(10 * MILLISECOND);
 }
 
