@@ -82,14 +82,11 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 	static struct sample old;
 	static struct sample new;
 	static struct procfs_list ids;
-	const bool is_first = activity->since == 0;
 	const int64_t span = now - activity->last;
 	long memory;
 	int64_t cpu = wait_usage(&memory);
 
 	new.count = 0;
-	if (is_first)
-		old.count = 0;
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
@@ -107,7 +104,7 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 		}
 	}
 	old = new;
-	if (is_first)
+	if (activity->since == 0) /* what was compared is dropped */
 		*activity = (struct activity){ .since = now, .cpu = cpu };
 
 	const int64_t used = cpu - activity->cpu;
