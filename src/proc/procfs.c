@@ -104,7 +104,6 @@ procfs_list_of(pid_t pid, const char *name, struct procfs_list *list)
 	procfs_list_names(root_fd, path, list);
 }
 
-/* Without "children" files: from /proc, read in the call for this process. */
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
 {

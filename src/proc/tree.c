@@ -267,8 +267,7 @@ visit(struct tree *tree, struct member process)
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
 		signal_process(tree, &process, dir, walk.signal);
-	if (dir != -1)
-		push_children(tree, dir, process.pid);
+	push_children(tree, dir, process.pid);
 	if (walk.is_first && !has(seen, process.pid) &&
 	    !had_signal(tree, process.pid)) {
 		signal_process(tree, &process, dir, walk.signal);
