@@ -405,7 +405,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (is_stop && run->facts->signalled == 0)
 		run->facts->signalled = count;
-	tell_change(self, from, why, count);
+	tell_change(self, why, count);
 }
 
 /* The life of a run, whose target was just started. */

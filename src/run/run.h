@@ -390,10 +390,10 @@ void report_write(const struct run *run);
  * The first look goes to the report, too. */
 size_t tell_look(struct supervisor *self, enum reason why);
 
-/* Tells, with the last look, that the run has changed from FROM for the reason
- * WHY, if that is told. COUNT processes are signalled. */
-void tell_change(const struct supervisor *self, enum state from,
-                 enum reason why, size_t count);
+/* Tells, with the last look, that the run has changed for the reason WHY, if
+ * that is told; else, with --verbose, the reason alone. COUNT processes are
+ * signalled. */
+void tell_change(const struct supervisor *self, enum reason why, size_t count);
 
 /* Tells that a silent command is running, if that is due at NOW. */
 void tell_heartbeat(struct supervisor *self, int64_t now);

@@ -176,25 +176,16 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 }
 
 void
-tell_change(const struct supervisor *self, enum state from, enum reason why,
-            size_t count)
+tell_change(const struct supervisor *self, enum reason why, size_t count)
 {
-	const struct run *const run = self->run;
-	static const char *const states[] = {
-		[STATE_RUNNING] = "running",   [STATE_LINGERING] = "lingering",
-		[STATE_STOPPING] = "stopping", [STATE_KILLING] = "killing",
-		[STATE_DONE] = "done",
-	};
+	const struct options *const options = self->run->options;
+	const bool by_signal = why == REASON_CANCELLED;
 
-	if (run->options->verbose && !run->options->is_timeout) {
-		const bool by_signal = why == REASON_CANCELLED;
-
-		message("%s -> %s: %s%s%s", states[from], states[self->state],
-		        reasons[why].words, by_signal ? " by " : "",
-		        by_signal ? signal_name(self->cancel_signal) : "");
-	}
-	if (!run->options->quiet && telling_of(run, why) != TELL_NOTHING)
+	if (!options->quiet && telling_of(self->run, why) != TELL_NOTHING)
 		print_change(self, why, count);
+	else if (options->verbose && !options->is_timeout)
+		message("%s%s%s", reasons[why].words, by_signal ? " by " : "",
+		        by_signal ? signal_name(self->cancel_signal) : "");
 }
 
 void
