@@ -184,13 +184,12 @@ struct supervisor {
 	struct tree tree;
 	bool front_is_dead;
 
-	int64_t reloaded_at; /* RELOAD was passed on to the target */
-	int reload;          /* the last signal that was for the target alone */
-	int cancel_signal;   /* the last terminating signal */
-	int target_stop;     /* the signal that has stopped the target, or 0 */
-	int stop_order;      /* to the front since SIGCONT; SIGTSTP wins */
-	unsigned job_stops;  /* so many numbers of facts.job_stop were given */
-	pid_t senders[65];   /* of each signal to this process, the last */
+	int reload;         /* the last signal that was for the target alone */
+	int cancel_signal;  /* the last terminating signal */
+	int target_stop;    /* the signal that has stopped the target, or 0 */
+	int stop_order;     /* to the front since SIGCONT; SIGTSTP wins */
+	unsigned job_stops; /* so many numbers of facts.job_stop were given */
+	pid_t senders[65];  /* of each signal to this process, the last */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
 	int64_t next_look;             /* for orphans, at the earliest */
 	int64_t heard;                 /* the command, at the last look */

@@ -19,10 +19,9 @@
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
-#define RELOAD_TIME      (10 * SECOND) /* in which a command dies of it */
-#define NICE_LEAST       19            /* to which SCHED_IDLE comes near */
-#define KEY_TIME         2000          /* ms, for the answer to a key */
-#define SIGNALS_MAX      64 /* in a turn: others may send them for ever */
+#define NICE_LEAST       19   /* to which SCHED_IDLE comes near */
+#define KEY_TIME         2000 /* ms, for the answer to a key */
+#define SIGNALS_MAX      64   /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
@@ -268,7 +267,6 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	} else if (order_is_reload(run, signal)) {
 		/* To the target alone, as to a server; or to its group, as from
 		 * a shell. */
-		self->reloaded_at = now;
 		self->reload = signal;
 		tell_signal(run, signal);
 		if (run->options->passes_on || run->facts->hup_is_for_group)
@@ -365,8 +363,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	struct target *const target = run->target;
 
 	/* A reload that has ended it was a cancel. */
-	if (now - self->reloaded_at < RELOAD_TIME &&
-	    self->state == STATE_RUNNING && run->facts->cancels == 0 &&
+	if (self->state == STATE_RUNNING && run->facts->cancels == 0 &&
 	    end->si_code != CLD_EXITED && end->si_status == self->reload &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
