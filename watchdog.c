@@ -245,7 +245,7 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS] = {
+	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + INHERITED_FDS] = {
 		run->signal_fd, run->parent_fd, procfs_fd(),
 		is_front ? -1 : run->reader_fd
 	};
@@ -253,7 +253,7 @@ detach(struct run *run, bool is_front)
 
 	next = resources_list_fds(run, next);
 	if (is_front)
-		next = front_list_locked_fds(next);
+		next = front_list_inherited_fds(next);
 	/* tmux(1) takes the directory of the foreground group's leader for that
 	 * of the job. As a rule, the caller's shell is there, too. */
 	fds_release(kept, (size_t)(next - kept),

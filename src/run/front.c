@@ -11,15 +11,14 @@
 #include "run/run.h"
 
 /* Bytes that a drain reads. The tree's pipes hold less: more is of others. */
-#define OUTSIDERS_MAX   ((uint64_t)3 * 1024 * 1024)
-#define LAST_ROUNDS     16 /* of the pump, before a stop */
-#define STOP_WAITS      25 /* for others of the group to stop */
-#define STOP_WAIT       (10 * MILLISECOND)
-#define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define LOOK_WAIT       (500 * MILLISECOND) /* more than LOOK_BOUND */
-#define LOOK_PATIENCE   (2 * SECOND)        /* then --kill-after runs */
-#define DESCRIPTORS_MAX 1024 /* that may be of a file that is locked */
-#define CLOSED_MAX      10   /* in a row, behind which no lock is looked for */
+#define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
+#define LAST_ROUNDS   16 /* of the pump, before a stop */
+#define STOP_WAITS    25 /* for others of the group to stop */
+#define STOP_WAIT     (10 * MILLISECOND)
+#define PATIENCE      (10 * SECOND)       /* beyond the supervisor's deadline */
+#define LOOK_WAIT     (500 * MILLISECOND) /* more than LOOK_BOUND */
+#define LOOK_PATIENCE (2 * SECOND)        /* then --kill-after runs */
+#define CLOSED_MAX    10 /* in a row, behind which no lock is looked for */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -64,34 +63,24 @@ has_lock(int fd)
 }
 
 int *
-front_list_locked_fds(int *fds)
+front_list_inherited_fds(int *fds)
 {
-	struct kernel_statx locked;
-	struct kernel_statx other;
 	size_t count = 0;
+	bool is_locked = false;
 	int closed = 0;
 
-	/* A list in /proc takes a fifth of a start. poll(2) and F_OFD_GETLK,
-	 * which would tell more at once, ask the server of a FUSE file system,
-	 * which may hang. */
-	for (int fd = STDERR_FILENO + 1;
-	     fd < DESCRIPTORS_MAX && closed < CLOSED_MAX; fd++) {
+	/* A list in /proc takes a fifth of a start. */
+	for (int fd = 0; count < INHERITED_FDS && closed < CLOSED_MAX; fd++) {
 		const int flags = fcntl(fd, F_GETFD);
 
 		closed = flags == -1 ? closed + 1 : 0;
 		/* What is not inherited is close-on-exec. */
-		if (flags != 0 || !has_lock(fd))
+		if (flags != 0)
 			continue;
-		locked = fds_look_at(fd, "");
-		for (int i = 0; i < DESCRIPTORS_MAX && count < LOCKED_FDS;
-		     i++) {
-			other = fds_look_at(i, "");
-			if (other.inode == locked.inode &&
-			    other.device == locked.device)
-				fds[count++] = i;
-		}
+		fds[count++] = fd;
+		is_locked |= fd > STDERR_FILENO && has_lock(fd);
 	}
-	return &fds[count];
+	return is_locked ? &fds[count] : fds;
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job

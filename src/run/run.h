@@ -304,11 +304,11 @@ bool target_may_be_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-#define LOCKED_FDS 64
-/* Stores at FDS the inherited descriptors, LOCKED_FDS at most, of files that
- * the program that executed wdrun has locked by fcntl(2): the kernel drops such
- * a lock when its owner closes a descriptor of the file. Returns their end. */
-int *front_list_locked_fds(int *fds);
+#define INHERITED_FDS 256
+/* If the program that executed wdrun has locked a file by fcntl(2), stores at
+ * FDS what was inherited, INHERITED_FDS at most: the kernel drops such a lock
+ * when its owner closes a descriptor of the file. Returns their end. */
+int *front_list_inherited_fds(int *fds);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead; kills it if it is late. Returns true if there is an
