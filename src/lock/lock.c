@@ -285,7 +285,6 @@ try_to_take(struct lock *lock)
 	}
 	file->was_blank |=
 	    pid == 0 && !is_new && (file->status.st_mode & MADE_BY_RUN) == 0;
-	lock->was_blank = file->was_blank;
 	/* Our own PID is of a script that became wdrun by execve(2) and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
@@ -371,19 +370,20 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 }
 
 int
-lock_release(struct lock *lock, const pid_t owners[2])
+lock_release(const struct lock *lock, const pid_t owners[2])
 {
-	struct pidfile *const file = &lock->file;
-	const enum refusal why = pidfile_read(file);
+	const struct pidfile *const file = &lock->file;
+	struct pidfile now = *file;
+	const enum refusal why = pidfile_read(&now);
 	/* A script may have emptied our file by ">", or appended a text to it:
 	 * it is ours all the same. */
-	const bool is_own =
-	    file->pid == 0 ? why == REFUSAL_NONE
-	                   : file->pid == owners[0] || file->pid == owners[1];
+	const bool is_own = now.pid == 0
+	                        ? why == REFUSAL_NONE
+	                        : now.pid == owners[0] || now.pid == owners[1];
 	int result = 0;
 
 	/* A file that was blank is one for flock(1), which may wait for it. */
-	if (is_own && lock->was_blank)
+	if (is_own && file->was_blank)
 		result = ftruncate(file->fd, 0);
 	else if (is_own && is_named(file))
 		result = unlinkat(file->directory_fd, file->name, 0);

@@ -70,7 +70,6 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-	bool was_blank;   /* if taken: as in the mark */
 };
 
 struct lock_wait {
@@ -92,7 +91,7 @@ enum refusal lock_take_all(struct lock *locks, size_t count,
 /* Releases LOCK. First unlinks its file, if that is blank or has a PID of
  * OWNERS, and the name still means it; or empties it, if WAS_BLANK is set or
  * unlinkat(2) fails. Returns 0 or -1. */
-int lock_release(struct lock *lock, const pid_t owners[2]);
+int lock_release(const struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
 void lock_add_holder(const struct lock *lock, struct strbuf *line);
