@@ -160,15 +160,9 @@ pidfile_read(struct pidfile *file)
 static bool
 has_owner(const struct pidfile *file)
 {
-	struct pollfd end = { pidfd_open(file->pid), POLLIN, 0 };
-	/* Zombies are dead. Not from /proc, which may hide processes. */
-	const bool is_dead = end.fd == -1
-	                         ? kill(file->pid, 0) == -1 && errno == ESRCH
-	                         : poll(&end, 1, 0) == 1;
 	struct procstat stat;
 
-	fds_close(end.fd);
-	if (file->pid == 0 || is_dead)
+	if (file->pid == 0 || (kill(file->pid, 0) == -1 && errno == ESRCH))
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
@@ -176,8 +170,9 @@ has_owner(const struct pidfile *file)
 		return true;
 	/* A process that began TOLERANCE after the file was written got the PID
 	 * later. In seconds: not all times fit into 64 bits of ns. */
-	return time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
-	       file->status.st_mtim.tv_sec;
+	return !stat.is_dead &&
+	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
+	           file->status.st_mtim.tv_sec;
 }
 
 int
