@@ -42,7 +42,7 @@ tells_alone() {
 	tells_alone "no COMMAND given (see --help)"
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, *)" -t 5x true
 	tells_alone "'--no-such' is not an option (see --help)" --no-such true
-	tells_alone "'--t=5' is short for several options: --timeout, --tee" --t=5 true
+	tells_alone "'--t=5' is short for several options (see --help)" --t=5 true
 	tells_alone "--quiet takes no value (see --help)" --quiet=yes true
 	tells_alone "cannot run 'no-such': no such program; *" no-such
 	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true

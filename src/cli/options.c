@@ -313,25 +313,18 @@ is_of_timeout(const struct row *row)
 	return row->letter != 0 && strchr("fkpsvhV", row->letter) != NULL;
 }
 
-/* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. As
- * timeout(1), names no option that timeout(1) has not. */
+/* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
 static int
-refuse_word(const struct options *options, int found, const char *word)
+refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
 	const size_t length = strcspn(word, "=") - 2; /* of a long name */
-	struct strbuf several = { .grows = true };
+	bool is_short = false;
 
-	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
-		if (strncmp(rows[i].name, word + 2, length) == 0 &&
-		    (is_of_timeout(&rows[i]) || !options->is_timeout))
-			strbuf_addf(&several, "%s --%s",
-			            several.length == 0 ? "" : ",",
-			            rows[i].name);
-	}
-	if (several.length > 0)
-		message("'%s' is short for several options:%s", word,
-		        several.text);
+	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++)
+		is_short |= strncmp(rows[i].name, word + 2, length) == 0;
+	if (is_short)
+		message("'%s' is short for several options (see --help)", word);
 	else if (row == NULL)
 		message("'%s' is not an option (see --help)", word);
 	else if (found == ':')
@@ -339,7 +332,6 @@ refuse_word(const struct options *options, int found, const char *word)
 		        kinds[row->kind].metavar);
 	else
 		message("--%s takes no value (see --help)", row->name);
-	free(several.text);
 	return STATUS_FAILED;
 }
 
@@ -519,7 +511,7 @@ options_read(struct options *options, int argc, char *argv[])
 
 		const struct row *const row = find_row(found);
 
-		status = row == NULL ? refuse_word(options, found, argv[at])
+		status = row == NULL ? refuse_word(found, argv[at])
 		                     : apply(options, row);
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
