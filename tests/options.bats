@@ -67,7 +67,6 @@ accepted() {
 
 	refused '--until 1024' --until="$text" touch ran
 	accepted --until="${text%0}"
-	refused --name --name="${text%"${text:256}"}" touch ran
 	for text in survivors until tee report lock cleanup name registry; do
 		refused "--$text" "--$text=" touch ran
 	done

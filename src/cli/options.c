@@ -14,9 +14,8 @@
 #include "proc/signals.h"
 #include "watchdog.h"
 
-#define NAME_LENGTH_MAX 255
-#define SHOWN_MAX       255 /* bytes of a value in a message */
-#define NAME_SIZE       24  /* of an option, with "=DUR" */
+#define SHOWN_MAX 255 /* bytes of a value in a message */
+#define NAME_SIZE 24  /* of an option, with "=DUR" */
 
 enum kind {
 	KIND_FLAG,
@@ -44,22 +43,20 @@ enum kind {
 static const struct {
 	const char *metavar;  /* in --help; NULL: the option takes no value */
 	const char *accepted; /* words after "is not" */
-	size_t longest;       /* text, in bytes */
 } kinds[] = {
-	[KIND_DURATION] = { "DUR", A_DURATION, 0 },
-	[KIND_BOUND] = { "DUR", A_DURATION, 0 },
-	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0 },
-	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
-	[KIND_SURVIVORS] = { "HOW", "one of kill, wait, leave", 0 },
-	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)",
-	                0 },
-	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
-	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
-	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
-	[KIND_FILES] = { "FILE", A_FILES, SIZE_MAX },
-	[KIND_DIRECTORY] = { "DIR", "a directory", SIZE_MAX },
-	[KIND_RUN] = { "RUN", "a run", SIZE_MAX },
-	[KIND_PROCESS] = { "PID|RUN", "a process, or a run", SIZE_MAX },
+	[KIND_DURATION] = { "DUR", A_DURATION },
+	[KIND_BOUND] = { "DUR", A_DURATION },
+	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)" },
+	[KIND_STATUS] = { "CODE", "a status (0 to 255)" },
+	[KIND_SURVIVORS] = { "HOW", "one of kill, wait, leave" },
+	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)" },
+	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)" },
+	[KIND_NAME] = { "NAME", "a name" },
+	[KIND_FILE] = { "FILE", A_FILE },
+	[KIND_FILES] = { "FILE", A_FILES },
+	[KIND_DIRECTORY] = { "DIR", "a directory" },
+	[KIND_RUN] = { "RUN", "a run" },
+	[KIND_PROCESS] = { "PID|RUN", "a process, or a run" },
 };
 
 /* --- the options ---------------------------------------------------------- */
@@ -235,7 +232,7 @@ store_text(const char **field, const char *text, enum kind kind)
 	*field = text;
 	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
 	return (*text != '\0' || kind == KIND_RUN) &&
-	       strlen(text) <= kinds[kind].longest &&
+	       (kind != KIND_UNTIL || strlen(text) <= UNTIL_MAX) &&
 	       (!is_file || strcmp(text, "-") != 0);
 }
 
