@@ -115,12 +115,6 @@ stop(struct registry *registry, struct entry *entry)
 
 	if (entry->is_orphaned)
 		return reap_entry(registry, entry);
-	if (entry->is_elsewhere) {
-		message("--cancel: run %s is of another machine, boot or PID "
-		        "namespace",
-		        entry->id);
-		return -1;
-	}
 	/* Not the front, unless it is alone and waits for a lock: it could take
 	 * a signal from the run's own command for one to the whole job. */
 	const struct procid *const watcher =
@@ -181,9 +175,13 @@ find_run(struct registry *registry, const char *option, const char *which,
 	const size_t count = counts[is_elsewhere];
 
 	*found = last[is_elsewhere];
-	if (count == 1)
+	if (count == 1 && (!is_elsewhere || (*found)->is_orphaned))
 		return EXIT_SUCCESS;
-	if (count > 1)
+	if (count == 1)
+		message("--%s: run %s is of another machine, boot or PID "
+		        "namespace",
+		        option, (*found)->id);
+	else if (count > 1)
 		message("--%s: '%s' means %zu runs: name one by its ID, which "
 		        "--list --json shows",
 		        option, which, count);
@@ -219,12 +217,10 @@ explain_run(const char *given, const char *which, pid_t *root)
 
 	int status = find_run(&registry, "explain", which, &entry);
 
-	if (status == EXIT_SUCCESS &&
-	    (entry->is_elsewhere || entry->is_orphaned)) {
-		message("--explain: run %s is %s", entry->id,
-		        entry->is_orphaned
-		            ? "orphaned: --reap kills what it has left"
-		            : "of another machine, boot or PID namespace");
+	if (status == EXIT_SUCCESS && entry->is_orphaned) {
+		message("--explain: run %s is orphaned: --reap kills what it "
+		        "has left",
+		        entry->id);
 		status = STATUS_NOT_HAD;
 	} else if (status == EXIT_SUCCESS) {
 		*root = entry->supervisor.pid != 0 ? entry->supervisor.pid
