@@ -585,9 +585,5 @@ refusal_words(enum refusal why)
 		                    "there before",
 	};
 
-	if (why != REFUSAL_ERRNO)
-		return words[why];
-	return errno == ELOOP ? "its directory is behind a symbolic link that "
-	                        "was made since, or leads nowhere"
-	                      : strerror(errno);
+	return why == REFUSAL_ERRNO ? strerror(errno) : words[why];
 }
