@@ -27,14 +27,6 @@ refuse(const char *what)
 	return -1;
 }
 
-/* Whether the caller has FD open. What wdrun has opened itself on 0 to 2 is
- * close-on-exec; what came by execve(2) is not. */
-static bool
-is_open(int fd)
-{
-	return fcntl(fd, F_GETFD) == 0;
-}
-
 static bool
 is_same_file(int left, int right)
 {
@@ -128,8 +120,9 @@ static int
 open_streams(struct output *output)
 {
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* What was closed stays closed. */
-		if (!output->options->pty && !is_open(fd))
+		/* What was closed stays closed: what wdrun has opened there is
+		 * close-on-exec; what came by execve(2) is not. */
+		if (!output->options->pty && fcntl(fd, F_GETFD) != 0)
 			continue;
 		if (output->count == 1 &&
 		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
@@ -179,11 +172,6 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	if (!options->pty && !is_open(STDOUT_FILENO) &&
-	    !is_open(STDERR_FILENO)) {
-		message("standard output and standard error are closed");
-		return -1;
-	}
 	/* A pager or an editor needs a terminal, although we read its output.
 	 */
 	output->has_pty =
