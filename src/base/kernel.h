@@ -7,14 +7,9 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
-#include <time.h>
 
-/* With 32 bits, a copy of the output would end at 2 GiB, and the times of files
- * in 2038, as they do with glibc before 2.34. */
+/* With 32 bits, a copy of the output would end at 2 GiB. */
 _Static_assert(sizeof(off_t) == 8, "needs -D_FILE_OFFSET_BITS=64");
-#if !defined __GLIBC__ || __GLIBC__ * 100 + __GLIBC_MINOR__ >= 234
-_Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
-#endif
 
 /* From 403 on, calls have the same numbers; MIPS adds 4000, 5000 or 6000. */
 #define CALL(number) (SYS_read / 1000 * 1000 + (number))
