@@ -52,17 +52,6 @@ enum {
 	SYS_pause,
 	SYS_poll,
 	SYS_epoll_wait,
-	SYS_stat,
-	SYS_lstat,
-	SYS_access,
-	SYS_chmod,
-	SYS_chown,
-	SYS_lchown,
-	SYS_mkdir,
-	SYS_unlink,
-	SYS_rmdir,
-	SYS_readlink,
-	SYS_rename,
 #endif
 #ifndef SYS_renameat /* riscv64 */
 	SYS_renameat = -9,
