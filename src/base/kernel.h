@@ -56,12 +56,7 @@ enum {
 #ifndef SYS_renameat /* riscv64 */
 	SYS_renameat = -9,
 #endif
-#ifdef SYS_newfstatat /* where a long has 64 bits */
-	SYS_stat64 = -8,
-	SYS_lstat64,
-	SYS_fstat64,
-	SYS_fstatat64 = SYS_fstat64,
-#else
+#ifndef SYS_newfstatat /* where a long has 32 bits */
 	SYS_newfstatat = -8,
 #endif
 #ifndef SYS_accept /* i386, s390x */
