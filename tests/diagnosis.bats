@@ -23,6 +23,7 @@ shown() {
 		says_ready "said$row"
 		words=${rows[row]%% | *}
 		words=${words/#PID/ $ready}
+		words=${words//PID/$ready}
 		words=${words//HERE/$PWD}
 		echo "to be shown: $words"
 		grep "^wdrun:  .*${words//\*/.*}" err
@@ -127,10 +128,10 @@ say() {
 @test "of several threads, a stop shows one that waits for another process, and counts those with the same wait" {
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
-		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 4 threads | exec block watch
-		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in * of its 5 threads | exec block plumbing
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in 1 of its 4 threads | exec block watch
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
-		PID *: waiting for fd * (TCP [^,]*, established, with itself)$ | exec block server
+		PID *: waiting for fd * (TCP [^,]*, established, with PID)$ | exec block server
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 		PID *]: on CPU, in 1 of its 2 threads | exec block main
 	END
@@ -144,8 +145,8 @@ say() {
 		PID *: copying from fd 3 (pipe*) to fd * (pipe*) | exec block splice
 		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
-		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with itself) | exec block full
-		PID *: waiting for fd 60 (TCP [^,]*, established, with itself)$ | exec block disarmed
+		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with PID) | exec block full
+		PID *: waiting for fd 60 (TCP [^,]*, established, with PID)$ | exec block disarmed
 		PID *: waiting for child * | exec block stopped
 		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes
 		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped

@@ -104,7 +104,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 	    : count == 1 ? "child"
 	                 : "its children");
 	for (int i = 0; i < count; i++)
-		say_pid(scene, i, children[i]);
+		say(scene, "%s %d", i > 0 ? "," : "", children[i]);
 }
 
 static void

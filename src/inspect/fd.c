@@ -52,13 +52,6 @@ say(struct scene *scene, const char *format, ...)
 	va_end(arguments);
 }
 
-void
-say_pid(struct scene *scene, int count, pid_t pid)
-{
-	say(scene, pid == scene->sight->pid ? "%sitself" : "%s%d",
-	    count == 0 ? " " : ", ", pid);
-}
-
 static bool
 starts_with(const char *text, const char *start)
 {
@@ -116,7 +109,7 @@ read_ends(struct scene *scene)
 }
 
 /* Says " from 4711, 4712": WORD, and the processes that have LINK open with
- * MODE; or " from itself". Returns how many processes, or -1 for itself. */
+ * MODE. Returns how many they are, or -1 if it is the process alone. */
 static int
 say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 {
@@ -131,8 +124,7 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 		    (end->mode & mode) != mode)
 			continue;
 		last = end->pid;
-		say(scene, "%s", count == 0 ? word : "");
-		say_pid(scene, count++, last);
+		say(scene, "%s %d", count++ == 0 ? word : ",", last);
 	}
 	return count == 1 && last == scene->sight->pid ? -1 : count;
 }
@@ -427,7 +419,7 @@ fd_say(struct scene *scene, int fd)
 		name += strspn(name, "[");
 		say(scene, " (%.*s", (int)strcspn(name, "]"), name);
 		if (pid > 0)
-			say_pid(scene, 0, pid);
+			say(scene, " %d", pid);
 		say(scene, ")");
 	} else {
 		say(scene, source == SOURCE_IDLE ? " (terminal %s)" : " (%s)",

@@ -100,10 +100,9 @@ struct scene {
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
+/* Adds words to LINE. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
-void say_pid(struct scene *scene, int count, pid_t pid);
 
 /* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
  * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
