@@ -106,7 +106,7 @@ say() {
 		PID *waiting for a signal*threads | exec block leaderless
 		PID *: waiting for a lock that no other thread can release (futex) | exec block futex
 		PID *: waiting for a lock, or another process (futex) | exec block shared
-		PID *: waiting for a lock (futex), or for child * | exec block handler
+		PID *: waiting for a lock (futex)$ | exec block handler
 		PID *\[R *, cpu *]: on CPU | for _ in {1..300000}; do :; done; say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
 		PID \[python3] \[D *]: waiting for its child to execute or exit | exec block vfork

@@ -129,12 +129,8 @@ say_futex(struct scene *scene)
 	const bool has_limit = thread->args[3] != 0;
 	const bool is_alone = is_own && scene->threads <= 1 && !has_limit;
 
-	if (thread->number == -1) {
-		say(scene, " (futex)");
-	} else if (is_alone && thread->handles_sigchld) {
-		/* fish(1) lets a handler release it. */
-		say(scene, " (futex), or for ");
-		say_children(scene, -1, "a signal");
+	if (thread->number == -1 || (is_alone && thread->handles_sigchld)) {
+		say(scene, " (futex)"); /* a handler of fish(1) releases it */
 	} else if (is_alone) {
 		say(scene, " that no other thread can release (futex)");
 	} else {
