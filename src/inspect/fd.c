@@ -344,9 +344,6 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
-	if (scene->thread.wait == WAIT_WRITE &&
-	    strstr(scene->thread.function, "pipe_") != NULL)
-		say(scene, ": the pipe is full");
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
