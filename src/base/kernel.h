@@ -40,8 +40,6 @@ enum {
 	/* Only where a long has 32 bits: */
 	CALL_CLOCK_NANOSLEEP64 = CALL(407),
 	CALL_PSELECT64 = CALL(413),
-	CALL_MQ_SEND64 = CALL(418),
-	CALL_MQ_RECEIVE64 = CALL(419),
 	CALL_FUTEX64 = CALL(422),
 
 /* Calls that some architectures lack, and one that musl lacks on 32 bits: they
