@@ -17,8 +17,6 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define MODE 0666
-
 /* Returns the number of the descriptor that PATH names, or -1 for a file. */
 static int
 descriptor_of(const char *path)
@@ -239,7 +237,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	               run->facts->id);
 
 	const int fd = openat(report->directory_fd, unfinished,
-	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, MODE);
+	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 
 	if (fd == -1)
 		return false;

@@ -117,8 +117,8 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	else if (self->paused_at == NEVER)
 		self->paused_at = now;
 
-	const bool is_stop = stop != 0 && getppid() == run->front &&
-	                     (has_terminal || self->stop_order != 0);
+	const bool is_stop =
+	    stop != 0 && (has_terminal || self->stop_order != 0);
 
 	if (is_stop == (facts->job_stop != 0) && !(is_stop && is_new))
 		return;

@@ -57,9 +57,9 @@ target_prepare(struct run *run)
 }
 
 /* After execvp(3) of COMMAND has failed with ENOENT: if COMMAND itself is
- * there, stores in NAME the interpreter that then is missing. */
+ * there, notes the interpreter that then is missing. */
 static void
-find_interpreter(const char *command, char *name, size_t size)
+find_interpreter(struct facts *facts, const char *command)
 {
 	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
 
@@ -85,7 +85,8 @@ find_interpreter(const char *command, char *name, size_t size)
 		              : "the dynamic loader (ld.so)";
 		const size_t end = strcspn(found, is_script ? " \t\r\n" : "");
 
-		(void)snprintf(name, size, "%.*s%s", (int)end, found,
+		(void)snprintf(facts->interpreter, sizeof(facts->interpreter),
+		               "%.*s%s", (int)end, found,
 		               found[end] == '\r' ? "\\r (CR LF ends the line)"
 		                                  : "");
 		return;
@@ -99,9 +100,7 @@ fail(const struct run *run, int status)
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		find_interpreter(run->options->command[0],
-		                 run->facts->interpreter,
-		                 sizeof(run->facts->interpreter));
+		find_interpreter(run->facts, run->options->command[0]);
 	run->facts->exec_error = why;
 	_exit(status);
 }

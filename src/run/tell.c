@@ -240,9 +240,8 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 		strbuf_addf(&line, ", %s left",
 		            format_seconds(end - now, time));
 	tree_read(&self->tree, NEVER);
-	if (!self->tree.is_partial)
-		strbuf_addf(&line, ", %zu process%s", self->tree.count,
-		            self->tree.count == 1 ? "" : "es");
+	strbuf_addf(&line, ", %zu process%s", self->tree.count,
+	            self->tree.count == 1 ? "" : "es");
 	message("%s", text);
 }
 
