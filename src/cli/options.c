@@ -304,12 +304,6 @@ find_row(int found)
 	return NULL;
 }
 
-static bool
-is_of_timeout(const struct row *row)
-{
-	return row->letter != 0 && strchr("fkpsvhV", row->letter) != NULL;
-}
-
 /* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
 static int
 refuse_word(int found, const char *word)
@@ -422,8 +416,10 @@ make_tables(char *letters, struct option *names)
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const char letter = rows[i].letter;
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
+		const bool is_of_timeout =
+		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
-		*(is_of_timeout(&rows[i]) ? --last : names++) =
+		*(is_of_timeout ? --last : names++) =
 		    (struct option){ rows[i].name, has_value, NULL,
 			             LONG_OPTION(i) };
 		if (letter == 0)
