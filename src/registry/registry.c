@@ -66,19 +66,15 @@ entry_parse(struct entry *entry)
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Writes the registry's name into PATH. Returns false after a message. */
+/* Writes the default directory into PATH. Returns false after a message. */
 static bool
-find_directory(const char *given, char path[PATH_MAX])
+find_directory(char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
 	struct stat last = { .st_uid = 0 }; /* directory of BASE that exists */
 	char *slash;
 
-	if (given != NULL) {
-		(void)snprintf(path, PATH_MAX, "%s", given);
-		return true;
-	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = getenv("HOME");
@@ -140,7 +136,9 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	int why = ENOENT; /* of the last directory that could not be made */
 
 	registry->directory_fd = -1;
-	if (!find_directory(given, registry->path))
+	if (given != NULL)
+		(void)snprintf(registry->path, PATH_MAX, "%s", given);
+	else if (!find_directory(registry->path))
 		return false;
 	(void)snprintf(slashed, sizeof(slashed), "%s/", registry->path);
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
