@@ -64,12 +64,6 @@ escape=(escape fork setsid stubborn)
 	[ -s report ]
 }
 
-@test "where a sandbox refuses pidfds and sendto(2), signals, locks, sockets and --reap work all the same" {
-	need python3
-	gives 0 complete forbid sandbox "$WDRUN"
-	[ "$output" = fine ]
-}
-
 @test "if --die-with-parent cannot watch a caller in another PID namespace, nothing is run, and a message says why" {
 	need_unshare --pid --fork
 	gives 125 complete unshare --pid --fork "$WDRUN" --die-with-parent touch ran

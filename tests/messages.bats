@@ -2,6 +2,7 @@
 #
 # The sentences of messages that the manual and the README show, or that a script
 # may look for. Other tests depend on no sentence.
+# Runs in a PID namespace of its own: --reap reads all processes of the machine.
 # bats file_tags=words
 
 load helper

@@ -18,7 +18,7 @@ reap_finishes() {
 
 # reap_keeps WORD...: --reap does not finish the run, and a message has these words.
 reap_keeps() {
-	gives 1 complete "$WDRUN" --reap
+	gives 1 complete "$WDRUN" --reap -q
 	is_on_record
 	has_message "$id" "$@"
 }
@@ -277,4 +277,10 @@ reap_keeps() {
 	[ "$(echo *)" = 'before err lock out registry' ]
 	[ "$(<lock)" = "$holder" ]
 	end "$holder"
+}
+
+@test "where a sandbox refuses pidfds and sendto(2), signals, locks, sockets and --reap work all the same" {
+	need python3
+	gives 0 complete forbid sandbox "$WDRUN"
+	[ "$output" = fine ]
 }

@@ -312,9 +312,10 @@ finish(struct entry *run, const struct registry *registry)
 		/* Last: if SIGKILL comes before, all can be done again. */
 		is_off = record_end(&record, run->id) == 0;
 	}
-	if (is_off || run->killed > 0
-	        ? !registry->is_quiet
-	        : registry->is_requested && line->length > 0)
+	/* --quiet does not hide what --reap could not finish. */
+	if (registry->is_requested && !is_off
+	        ? line->length > 0
+	        : !registry->is_quiet && (is_off || run->killed > 0))
 		message("%srun %s%s%s%s%s", is_off ? "reaped " : "", run->id,
 		        name == NULL ? "" : " (", name == NULL ? "" : name,
 		        name == NULL ? "" : ")",
@@ -350,6 +351,8 @@ finish_taken(const struct registry *registry)
 	for (size_t i = 0; i < search.count; i++)
 		(void)lives_on(&search, &search.processes[i].id,
 		               search.dead_until);
+	/* A busy machine may have taken the time for execve(2), too. */
+	search.exec_until = duration_now() + EXEC_BOUND;
 	search.is_last = true;
 	scan(&search);
 	free(search.processes);
