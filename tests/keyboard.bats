@@ -145,12 +145,12 @@ run_script() {
 
 @test "output lines end with one CR LF on any terminal, even if another run, or the caller, has put it into raw mode" {
 	at_prompt
-	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane' 'wdrun --tee=copy sh -c "echo three" </dev/null'
+	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane' 'wdrun --tee=copy printf "three\nfour\r" </dev/null'
 	wait_until prompted
 	grep -qx $'one\r' log
 	grep -qx $'two\r' log
 	grep -qx $'three\r' log
-	has_text copy $'one\ntwo\nthree'
+	has_text copy $'one\ntwo\nthree\nfour'
 }
 
 # in_script SIGNAL COMMAND: runs COMMAND in a script, which notes SIGNAL in the file caught.

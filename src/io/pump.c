@@ -87,9 +87,12 @@ read_chunk(struct output *output, struct stream *stream)
 				copy->text[copy->size++] = text[i];
 		}
 		/* Unless we have made it raw, the caller's adds them again; a
-		 * "\r" at the end cannot wait. */
-		if (!stream->keeps_return && adds_returns(stream->out_fd))
+		 * "\r" at the end, as of a progress bar, cannot wait. */
+		if (adds_returns(stream->out_fd)) {
 			*chunk = *copy;
+			if (stream->keeps_return)
+				chunk->text[chunk->size++] = '\r';
+		}
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
 		copy->written = copy->size;
