@@ -127,10 +127,11 @@ has_taken_all() {
 	ended_by TERM 3
 	[ ! -e lock ]
 	[ -s report ]
-	underway -k 1 "$WDRUN" --lock=lock --report=report bash -c '
-		trap "" TERM; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; exit 3' "$WDRUN"
+	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
+		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; exit 3' "$WDRUN"
 	ended_by TERM 3
 	[ ! -e lock ]
+	[ -s report ]
 }
 
 @test "a command can end its run by a terminating signal to its parent; other signals to the parent do nothing" {
