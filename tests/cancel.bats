@@ -94,6 +94,10 @@ is_cancelled() {
 	is_unharmed "$ready"
 	front=$holder
 	is_cancelled holder
+	begin thrice -k never -- escape stubborn
+	for _ in 1 2 3; do "$WDRUN" --cancel=thrice 3>&- & pause 0.3; done # longer than for a copy
+	wait "$front" || true
+	grep 'a third terminating signal' thrice.err
 }
 
 # bats test_tags=smoke,tree
