@@ -128,8 +128,7 @@ escape=(escape fork setsid stubborn)
 		start_run unshare --mount "$WDRUN" -k 100ms "${escape[@]}"
 		# As if CONFIG_PROC_CHILDREN were missing.
 		nsenter --mount="/proc/$supervisor/ns/mnt" \
-			sh -c 'mount -t tmpfs none "$0" && mkdir "$0/$1"' \
-			"/proc/$supervisor/task" "$supervisor"
+			mount -t tmpfs none "/proc/$supervisor/task"
 		kill -s "$signal" "$front"
 		finish
 		wait_until nobody_is_left # the supervisor included

@@ -1,6 +1,8 @@
 /* /proc, opened once: its lists, and what it says of a process. */
 #include "proc/procfs.h"
 
+#include <sys/stat.h>
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -128,10 +130,15 @@ void
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
 	static struct procfs_list threads;
+	struct stat task;
 	bool has_files = true;
 
-	list->count = 0;
-	procfs_list_names(dir, "task", &threads);
+	threads.count = list->count = 0;
+	/* A directory's link count is that of its subdirectories plus 2. */
+	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
+		add_number(&threads, pid);
+	else
+		procfs_list_names(dir, "task", &threads);
 	for (size_t i = 0; i < threads.count; i++) {
 		char path[PATH_SIZE];
 		int child;
