@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# The sentences of messages that documents show or scripts look for, and no other test.
+# The sentences of messages that documents show, or that a script may look for.
 # Runs in a PID namespace of its own: --reap reads all processes of the machine.
 # bats file_tags=words
 

@@ -78,7 +78,7 @@ front_list_inherited_fds(int *fds)
 		if (flags != 0)
 			continue;
 		fds[count++] = fd;
-		is_locked |= fd > STDERR_FILENO && has_lock(fd);
+		is_locked = is_locked || (fd > STDERR_FILENO && has_lock(fd));
 	}
 	return is_locked ? &fds[count] : fds;
 }
