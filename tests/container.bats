@@ -23,8 +23,7 @@ escape=(escape fork setsid stubborn)
 	no has_children 1 "$front"
 	nsenter --target "$front" --pid kill -KILL "$(<orphan)"
 	wait_until has_children 1 "$front"
-	kill -TERM "$front"
-	gives 7 finish
+	ended_by TERM 7 "$front"
 
 	# This PID 1 reaps nothing but its own child: it and bash are all there is.
 	complete "${container[@]}" wait_status bash -c '
@@ -96,7 +95,6 @@ escape=(escape fork setsid stubborn)
 		escape stubborn
 	has_message /proc
 	is_dead "$ready"
-	nobody_is_left
 }
 
 # In the inner namespace the supervisor becomes PID 2, and unrelated processes
@@ -152,7 +150,6 @@ escape=(escape fork setsid stubborn)
 	chmod u+s escape
 	gives 124 complete_late "${hidden[@]}" -t LIMIT ./escape
 	is_dead "$ready"
-	nobody_is_left
 }
 
 # bats test_tags=slow
@@ -167,7 +164,6 @@ escape=(escape fork setsid stubborn)
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
 	ended_by TERM 137 # the bomb ignores SIGTERM
-	nobody_is_left
 }
 
 # A process of root stands for all that SIGKILL does not end, as in state D.

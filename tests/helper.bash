@@ -214,9 +214,10 @@ kill_supervisor() {
 	wait_until is_dead "$supervisor"
 }
 
-# ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
+# ended_by SIGNAL STATUS [PID]: the signal to PID, or else to what was started, ends that,
+# with STATUS.
 ended_by() {
-	kill -s "$1" "$started"
+	kill -s "$1" "${3:-$started}"
 	gives "$2" finish
 }
 

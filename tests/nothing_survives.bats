@@ -121,7 +121,6 @@ reaches() {
 	underway -k never sh -c 'escape setsid stopped & until [ -s out ]; do sleep .02; done; kill -STOP $$'
 	wait_until is_stopped "$target"
 	ended_by TERM 143
-	nobody_is_left
 }
 
 # bats test_tags=slow,tree
@@ -182,7 +181,6 @@ reaches() {
 		while :; do pause 0.01; done'
 	ended_by TERM 5
 	[[ $output == *"in order" ]]
-	nobody_is_left
 }
 
 @test "--keep lets a daemon and its descendants live after an exit, a stop, a cancel, and SIGKILL of a watcher" {
@@ -266,5 +264,4 @@ reaches() {
 	wait_until grep -q 'the command exited' err
 	kill -KILL "$supervisor"
 	gives 3 finish
-	nobody_is_left
 }

@@ -132,9 +132,7 @@ refused() {
 	as=()
 	echo text >text
 	ln -s nothing link
-	for lock in text link no/such/lock; do
-		refused --lock="$lock"
-	done
+	for lock in text link no/such/lock; do refused --lock="$lock"; done
 	refused --registry=text --name=a
 	refused --tee=/no/such/copy
 	need_unshare --pid

@@ -175,8 +175,7 @@ sent_by_another() {
 	grep -q '"cancelled_by":null' report
 	need_unshare --pid --fork
 	start_run unshare --pid --fork env --default-signal "$WDRUN" sigcount # unshare(1) of 2020 ignores TERM
-	kill -TERM "$front"
-	gives 7 finish
+	ended_by TERM 7 "$front"
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
 }
 
@@ -259,13 +258,11 @@ pending() {
 	wait_until is_stopped "$front"
 	kill -CONT "$front"
 	wait_until no is_stopped "$target"
-	kill -TERM "$front"
-	gives 143 finish
+	ended_by TERM 143 "$front"
 	start_run "${as_job[@]}" "$WDRUN" sigcount
 	kill -TSTP "$front"
 	wait_until has_lines 1 'got 20'
-	kill -TERM "$front"
-	gives 7 finish
+	ended_by TERM 7 "$front"
 	# A stop that the supervisor has not obeyed yet is taken back.
 	start_run "${as_job[@]}" "$WDRUN" sigcount
 	kill -STOP "$supervisor"
@@ -278,8 +275,7 @@ pending() {
 	kill -USR1 "$front"
 	wait_until has_lines 1 'got 10'
 	no has_lines 1 'got 20'
-	kill -TERM "$front"
-	gives 7 finish
+	ended_by TERM 7 "$front"
 	# Its clocks stand still then; those of a command that stops itself go on.
 	for limit in 1 20; do
 		start_run "${as_job[@]}" "$WDRUN" -t "$limit" escape
@@ -291,8 +287,7 @@ pending() {
 		is_stopped "$front"
 		break
 	done
-	kill -CONT "$front"
-	gives 124 finish
+	ended_by CONT 124 "$front"
 	gives 124 complete "$WDRUN" -t 500ms sh -c 'kill -STOP "$$"'
 	# In vfork(2) it does not stop yet.
 	start_run "${as_job[@]}" "$WDRUN" --foreground block vfork
@@ -301,6 +296,5 @@ pending() {
 	wait_until is_pending "$target" '[89a-f]....'
 	kill -CONT "$front"
 	wait_until no is_pending "$target" '[89a-f]....'
-	kill -TERM "$front"
-	gives 143 finish
+	ended_by TERM 143 "$front"
 }

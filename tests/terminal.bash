@@ -112,9 +112,7 @@ prompted() {
 shows() {
 	local rows row
 	mapfile -t rows <log
-	for row in "${rows[@]//$'\r'/}"; do
-		[[ ! $row =~ $1 ]] || return 0
-	done
+	for row in "${rows[@]//$'\r'/}"; do [[ ! $row =~ $1 ]] || return 0; done
 	return 1
 }
 
