@@ -116,7 +116,6 @@ is_cancelled() {
 	gives 0 finish
 	wait_until nobody_is_left
 	is_off_the_record
-
 	live
 	for mode in --cancel=job --reap; do
 		forge name=job watcher="$living $(($(start_of "$living") - 1))"

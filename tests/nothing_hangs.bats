@@ -32,6 +32,14 @@ deaf_daemon=(escape fork setsid stubborn)
 	has_lines 1 'got 15'
 }
 
+@test "on one processor, the end of a command with threads costs no second of that" {
+	gives 0 complete python3 -c 'import os, resource, subprocess, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for _ in range(3): subprocess.run(sys.argv[1:])
+sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_stime > 1)' \
+		"$WDRUN" -q -t 300ms -s KILL threads leaderless
+}
+
 @test "a stop prints each process of the tree; --verbose prints each decision, too, and --quiet prints nothing" {
 	gives 124 late wdrun_directly -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
 	only_messages

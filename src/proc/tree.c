@@ -33,29 +33,36 @@ struct attributes {
 	uint64_t unused[2];
 };
 
+static bool is_real_time; /* this process is, since tree_take_priority() */
+
+/* Gives this process the highest priority of POLICY, SCHED_RR: the tree may
+ * have real-time processes, too. Or, of SCHED_OTHER, the shortest time slice:
+ * since Linux 6.12 any process may choose that, and then runs first when it
+ * wakes up (pick_eevdf()), with the same share of the processor as before. */
+static bool
+set_policy(uint32_t policy)
+{
+	const struct attributes attributes = {
+		.size = sizeof(attributes),
+		.policy = policy,
+		.flags = 1, /* SCHED_FLAG_RESET_ON_FORK */
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.priority = policy == SCHED_RR ? 99 : 0,
+		.runtime = MILLISECOND / 2,
+	};
+
+	return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
 void
 tree_take_priority(void)
 {
-	/* The highest: the tree may have real-time processes, too. */
-	struct attributes attributes = {
-		.size = sizeof(attributes),
-		.policy = SCHED_RR,
-		.flags = 1, /* SCHED_FLAG_RESET_ON_FORK */
-		.priority = 99,
-	};
-
 	/* A filter may kill whoever asks: SystemCallFilter, systemd.exec(5). */
-	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0 ||
-	    syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0)
 		return;
-	/* Since Linux 6.12 any process may choose its time slice: one with the
-	 * shortest runs first when it wakes up (pick_eevdf()), and has the same
-	 * share of the processor as before. */
-	attributes.policy = SCHED_OTHER;
-	attributes.priority = 0;
-	attributes.nice = getpriority(PRIO_PROCESS, 0);
-	attributes.runtime = MILLISECOND / 2;
-	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+	is_real_time = set_policy(SCHED_RR);
+	if (!is_real_time && syscall(SYS_sched_getscheduler, 0) == SCHED_OTHER)
+		(void)set_policy(SCHED_OTHER);
 }
 
 /* --- the tree ------------------------------------------------------------- */
@@ -436,7 +443,19 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 bool
 tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 {
-	if (child == tree->target || wait_peek(child, WEXITED, end) <= 0)
+	if (child == tree->target)
+		return false;
+	/* A real-time process would spin in waitid(2) until a thread of CHILD
+	 * ends that it may keep from running: d_invalidate(), called by
+	 * proc_invalidate_siblings_dcache(). */
+	if (is_real_time)
+		(void)set_policy(SCHED_OTHER);
+
+	const bool is_reaped = wait_peek(child, WEXITED, end) > 0;
+
+	if (is_real_time)
+		(void)set_policy(SCHED_RR);
+	if (!is_reaped)
 		return false;
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
