@@ -204,6 +204,13 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 	close_terminal
 
 	: >ready
+	open_terminal wdrun -k 20 sh -c 'trap : TERM HUP; echo "ready $$" >ready; escape; sleep 1; echo >clean'
+	await_ready ready
+	find_run
+	for signal in TERM HUP; do kill "-$signal" "$front"; done # as systemd(1) ends a session
+	close_terminal
+	[ -e clean ]
+	: >ready
 	open_terminal sh -c 'trap "" HUP; exec wdrun escape >ready'
 	await_ready ready
 	find_run

@@ -247,7 +247,10 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info);
-	facts->cancels += cancels;
+	/* At the end of a session, systemd(1) sends SIGTERM and SIGHUP, and
+	 * then the terminal SIGHUP: that is no third signal. */
+	facts->cancels += cancels && (facts->cancels == 0 || !is_of_terminal ||
+	                              signal != SIGHUP);
 	if (signal == SIGCONT)
 		facts->undone_stop = 0;
 	order_give(facts, signal, is_for_job);
