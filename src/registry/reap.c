@@ -23,6 +23,7 @@
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
 #define EXEC_BOUND  (5 * SECOND)  /* of all waits for an execve(2) */
+#define SPARE_FDS   20            /* for all but the runs that are taken */
 
 #define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
@@ -79,7 +80,7 @@ read_path(struct sight *sight)
 	fds_close(dir); /* keeps errno */
 	if (environment == NULL) {
 		fds_close(fd);
-		return errno != EACCES;
+		return errno == ENOENT || errno == ESRCH;
 	}
 	while (getdelim(&variable, &size, '\0', environment) > 0) {
 		if (strncmp(variable, RUNID_VARIABLE "=",
@@ -416,11 +417,12 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 	struct registry registry = { .is_requested = is_requested,
 		                     .is_quiet = is_quiet };
 	const int64_t deadline = duration_now() + BOUND;
-	bool any_is_taken = false;
+	const long most = sysconf(_SC_OPEN_MAX) - SPARE_FDS;
+	long taken = 0; /* each has a descriptor */
 	bool is_done = true;
 
 	registry_begin(&registry, given);
-	for (size_t i = 0; i < registry.count; i++) {
+	for (size_t i = 0; i < registry.count && taken < most; i++) {
 		struct entry *const entry = &registry.entries[i];
 
 		if (entry->is_orphaned ||
@@ -434,12 +436,17 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 			        "namespace: --reap there finishes it; where "
 			        "that is gone, rm '%s/%s.run'",
 			        entry->id, registry.path, entry->id);
-		any_is_taken |= entry->is_taken;
+		taken += entry->is_taken;
 	}
-	if (any_is_taken && is_requested)
+	if (taken > 0 && is_requested)
 		is_done &= finish_taken(&registry);
-	else if (any_is_taken)
+	else if (taken > 0)
 		finish_in_helper(&registry);
+	if (taken >= most && is_requested) {
+		message("--reap: no descriptors (ulimit -n) for more runs at a "
+		        "time: run it again");
+		is_done = false;
+	}
 	/* An entry that cannot be read does not keep COMMAND from its run. */
 	const bool is_refused =
 	    !registry.is_read && (is_requested || registry.entries == NULL);
