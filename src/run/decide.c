@@ -14,6 +14,7 @@ static const struct {
 	unsigned states;    /* in which the clock counts */
 	enum reason reason; /* for a change of state; NONE: only to wake up */
 } clocks[CLOCK_COUNT] = {
+	[CLOCK_READER] = { ALIVE, REASON_READER_LOST },
 	/* In a stop, too: the command may ignore a cancel. */
 	[CLOCK_TIMEOUT] = { BEFORE_KILL, REASON_TIMEOUT },
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
@@ -84,7 +85,7 @@ const struct reason_row reasons[] = {
 
 	/* SIGKILL has not ended all processes. */
 	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_NAMES,
-	                        .words = "what is left cannot be killed" },
+	                        .code = NULL },
 };
 
 bool
@@ -162,8 +163,6 @@ decide(const struct supervisor *self, int64_t now)
 		return REASON_CANCELLED;
 	if (run->options->die_with_parent && run->parent_fd == -1)
 		return REASON_PARENT_LOST;
-	if (run->options->die_with_reader && run->reader_fd == -1)
-		return REASON_READER_LOST;
 	return first_due(self, now);
 }
 

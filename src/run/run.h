@@ -29,6 +29,9 @@
 /* When a run has something to do without an event. decide.c says in which
  * states each clock counts. Of several that are due, the first here counts. */
 enum clock {
+	/* --die-with-reader: whoever closes the command's output often closes
+	 * its input, too, and waits: the command may end by itself. */
+	CLOCK_READER,
 	CLOCK_TIMEOUT,   /* --timeout */
 	CLOCK_UNTIL,     /* --until-grace, since TEXT and the last output */
 	CLOCK_UNTIL_MAX, /* UNTIL_GRACES of them since TEXT */
@@ -61,7 +64,8 @@ struct target {
 	atomic_int has_exited;
 };
 
-/* Who has sent the first terminating signal. */
+/* Who has sent the first signal that cancelled the run; until one has, the last
+ * terminating signal. */
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
@@ -120,7 +124,7 @@ struct facts {
 	struct outcome outcome; /* of wdrun */
 	bool is_locked_out;     /* a lock is held by another process */
 	atomic_int is_released; /* resources_release() is done, or in vain */
-	uint64_t signalled; /* processes that got the first signal of a stop */
+	uint64_t signalled; /* processes that there were when a stop began */
 	uint64_t killed;    /* processes that got SIGKILL */
 	int64_t cpu;        /* of the tree: wait_usage() */
 	long memory;

@@ -19,9 +19,10 @@
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
-#define NICE_LEAST       19   /* to which SCHED_IDLE comes near */
-#define KEY_TIME         2000 /* ms, for the answer to a key */
-#define SIGNALS_MAX      64   /* in a turn: others may send them for ever */
+#define READER_GRACE     SECOND /* see CLOCK_READER, run.h */
+#define NICE_LEAST       19     /* to which SCHED_IDLE comes near */
+#define KEY_TIME         2000   /* ms, for the answer to a key */
+#define SIGNALS_MAX      64     /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
@@ -34,7 +35,9 @@ pass_nice_on(struct supervisor *self)
 	int fd;
 
 	self->due[CLOCK_NICE] = NEVER;
-	if (nice == 0) /* that of a new session */
+	/* 0 is that of a new session; and a front that leads its own has nobody
+	 * there to be nice to. */
+	if (nice == 0 || getsid(getppid()) == getppid())
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd == -1)
@@ -493,8 +496,10 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 	follow_output(self, now);
 	if (fds[PARENT].revents != 0)
 		run->parent_fd = -1;
-	if (fds[READER].revents != 0) /* POLLERR or POLLHUP */
+	if (fds[READER].revents != 0) { /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
+		self->due[CLOCK_READER] = now + READER_GRACE;
+	}
 	supervisor_reap(self, now);
 	follow_target(self, now);
 	if (self->state == STATE_STOPPING)
