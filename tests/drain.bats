@@ -73,7 +73,7 @@ tells_lost() {
 }
 
 @test "a reader that never reads delays the end no longer than --timeout" {
-	writing 6000
+	writing 10000
 	for option in -i60 --pty; do
 		echo "$option"
 		gives 7 complete_late "${reader[@]}" -n "$WDRUN" "$option" \
@@ -105,7 +105,7 @@ tells_lost() {
 
 # bats test_tags=slow
 @test "after an -i stop, a reader that takes nothing does not delay the end; after --until, it has all the time" {
-	writing 6000
+	writing 10000
 	last_words='trap "cat sent; exit" TERM; echo "ready $$" >&9; sleep 1000 & wait'
 	gives 124 complete_late "${reader[@]}" -n "$WDRUN" -i LIMIT -k 300ms sh -c "$last_words"
 	tells_lost
@@ -116,7 +116,7 @@ tells_lost() {
 	is_alive "$front"
 	touch go
 	gives 0 finish
-	tail -c 6000 seen | cmp - sent
+	tail -c 10000 seen | cmp - sent
 }
 
 @test "a full socket, or a stuck reader of the copy, does not delay the end; a message tells what was lost" {
@@ -214,7 +214,7 @@ tells_lost() {
 }
 
 @test "after SIGKILL of the supervisor, output that was written is delivered" {
-	writing 6000 'exec sleep 1000'
+	writing 10000 'exec sleep 1000'
 	for option in -i60 --pty; do
 		echo "$option"
 		rm -f go

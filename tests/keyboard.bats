@@ -60,7 +60,7 @@ run_script() {
 	done
 
 	# with a bound on silence
-	end 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1'\' '^40 100$'
+	end 'GPG_TTY=x wdrun -i 60 sh -c '\''[ "$GPG_TTY" = "$(tty)" ] && [ -t 1 ] && [ -t 2 ] && stty size <&1'\' '^40 100$'
 
 	# A copy has the program's bytes.
 	end 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"' '^three$'

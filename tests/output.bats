@@ -119,6 +119,10 @@ os.write(1, bytes(1 << 20))" >out '"$redirection"
 	wdrun_directly -i 60 python3 -c 'import fcntl
 for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$output" = $'1048576\n65536' ]
+	# A caller that waits before it reads: lines of which one fits into a page.
+	gives 0 complete python3 -c 'import subprocess as s, sys; caller = s.Popen(sys.argv[1:], stdout=s.PIPE)
+sys.exit(caller.wait(20) or len(caller.stdout.read()) != 65100)' \
+		"$WDRUN" -i 60 bash -c 'for i in {1..31}; do printf "%2099s\n"; done'
 }
 
 @test "lines stay whole, even if the reader is slow and others write to the same pipe" {

@@ -17,8 +17,9 @@
 #include "base/message.h"
 #include "watchdog.h"
 
-#define TEE_MODE 0666
-#define PIPEFS   0x50495045 /* PIPEFS_MAGIC, statfs(2) */
+#define TEE_MODE  0666
+#define PIPEFS    0x50495045 /* PIPEFS_MAGIC, statfs(2) */
+#define PIPE_SIZE 65536      /* the usual one: pipe(7) */
 
 static int
 refuse(const char *what)
@@ -80,10 +81,17 @@ open_stream(struct output *output, int fd)
 
 	stream->is_stdout = fd == STDOUT_FILENO;
 	stream->is_terminal = isatty(fd);
-	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
 	stream->out_fd = fds_open_sink(fd);
+	stream->text = malloc(2 * (UNTIL_MAX + CHUNK_SIZE) + 1);
 	if (stream->text == NULL || stream->out_fd == -1)
 		return refuse("cannot set up the output");
+
+	/* Each write of lines takes whole pages of a pipe. What fits into the
+	 * caller's without wdrun has to fit: it may wait before it reads. */
+	const int size = fcntl(stream->out_fd, F_GETPIPE_SZ); /* or -1 */
+
+	if (size <= PIPE_SIZE)
+		(void)fcntl(stream->out_fd, F_SETPIPE_SZ, 2 * size);
 	stream->model_fd = stream->is_terminal         ? stream->out_fd
 	                   : output->terminal.fd != -1 ? output->terminal.fd
 	                                               : STDERR_FILENO;

@@ -109,10 +109,12 @@ read_chunk(struct output *output, struct stream *stream)
 static void
 hang_up(struct output *output, struct stream *stream)
 {
-	/* The kernel signals the session's leader alone; others get EIO. */
+	/* The kernel signals the session's leader alone; others get EIO. A
+	 * terminal that goes away signals its foreground job, too. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
-	if (group > 1 && !stream->is_terminal)
+	if (group > 1 &&
+	    (!stream->is_terminal || output->terminal.in_foreground))
 		(void)kill(-group, SIGHUP);
 	if (!stream->is_terminal || !stream->is_copied || output->tee_fd == -1)
 		close_input(output, stream);
@@ -344,7 +346,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		struct stream *const stream = &output->streams[i];
 		const int out = polled[AT_OUT + i].revents;
 
-		if ((out & POLLERR) != 0 && stream->is_watched)
+		if ((out & (POLLERR | POLLHUP)) != 0 && stream->is_watched)
 			hang_up(output, stream);
 		else if ((out | polled[AT_IN + i].revents |
 		          polled[AT_TEE].revents) != 0)

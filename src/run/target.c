@@ -128,6 +128,17 @@ adopt_pids(pid_t front)
 	}
 }
 
+/* pinentry(1) opens GPG_TTY, the caller's terminal. But there, the front reads
+ * the keys of a passphrase, too, and the pseudo-terminal would show them. */
+static void
+adopt_terminal(void)
+{
+	const char *const name = ttyname(STDOUT_FILENO);
+
+	if (name != NULL && getenv("GPG_TTY") != NULL)
+		(void)setenv("GPG_TTY", name, true);
+}
+
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). This handler lasts until the exec. */
 static void
@@ -175,6 +186,8 @@ target_become(struct run *run)
 	size_t count = 0;
 
 	adopt_pids(run->front);
+	if (run->output.terminal.is_keyboard)
+		adopt_terminal();
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options->keep != NULL)
 		(void)setenv(KEEP_VARIABLE, run->options->keep, true);

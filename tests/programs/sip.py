@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -IS
 """sip [-c BYTES] [-p MS] [-w FILE] [-n] [-e] [-l] COMMAND [ARG]...: reads what COMMAND
-writes to stdout, through a pipe that holds one page, slowly. What it gets it writes to
-its own stdout, and it ends with COMMAND's code, or 128 plus the signal that COMMAND died
-by.
+writes to stdout, slowly, through a pipe that holds one page (two, if wdrun carries the
+output). What it gets it writes to its own stdout, and it ends with COMMAND's code, or 128
+plus the signal that COMMAND died by.
 
     -c BYTES  takes at most BYTES at a time
     -p MS     pauses MS milliseconds before it takes anything
@@ -39,7 +39,7 @@ while '-w' in options and not os.path.exists(options['-w']):
 with contextlib.suppress(BlockingIOError), open(reader, 'rb', buffering=0) as pipe:
     while True:
         time.sleep(int(options.get('-p', 0)) / 1000)
-        taken = os.read(reader, int(options.get('-c', PAGE_SIZE)))
+        taken = os.read(reader, int(options.get('-c', 16 * PAGE_SIZE)))
         os.write(1, taken)
         if '-l' in options and taken and not taken.endswith(b'\n'):
             sys.exit(f'torn: {taken[-20:]}')
