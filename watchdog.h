@@ -68,7 +68,7 @@ struct options {
 	int64_t idle_after_exit; /* for survivors without progress */
 	int64_t max_after_exit;  /* for survivors, from the target's exit */
 	int64_t lock_wait;       /* for a lock that is held; 0: do not wait */
-	int64_t heartbeat;       /* without a line of output */
+	int64_t heartbeat;       /* without output */
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;

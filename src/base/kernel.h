@@ -51,9 +51,6 @@ enum {
 	SYS_poll,
 	SYS_epoll_wait,
 #endif
-#ifndef SYS_renameat /* riscv64 */
-	SYS_renameat = -9,
-#endif
 #ifndef SYS_newfstatat /* where a long has 32 bits */
 	SYS_newfstatat = -8,
 #endif

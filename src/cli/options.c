@@ -88,7 +88,7 @@ static const struct row rows[] = {
 	{ "until-failure", 0, TEXT(KIND_UNTIL, until_failure),
 	  "the same, with status 1" },
 	{ "until-grace", 0, DURATION(until_grace), "30s",
-	  "time to exit after TEXT" },
+	  "silence allowed after TEXT" },
 	{ "kill-after", 'k', DURATION(kill_after), "5s",
 	  "SIGKILL DUR after -s signal" },
 	{ "signal", 's', OF(KIND_SIGNAL, signal), "TERM",

@@ -333,8 +333,6 @@ static const struct {
 #ifdef SYS_stat /* not on arm64, riscv64 */
 	{ "looking at a file@0", WAIT_PATH, { SYS_stat, SYS_lstat } },
 	{ "looking at a file@0", WAIT_PATH, { SYS_access } },
-	{ "reading a link@0", WAIT_PATH, { SYS_readlink } },
-	{ "renaming a file@0", WAIT_PATH, { SYS_rename } },
 	{ "making a directory@0", WAIT_PATH, { SYS_mkdir } },
 	{ "removing a file@0", WAIT_PATH, { SYS_unlink, SYS_rmdir } },
 #endif
@@ -342,8 +340,6 @@ static const struct {
 	{ "looking at a file@1", WAIT_PATH, { SYS_statx, SYS_newfstatat } },
 	{ "looking at a file@1", WAIT_PATH, { SYS_faccessat } },
 	{ "looking at a file@1", WAIT_PATH, { CALL_FACCESSAT2 } },
-	{ "reading a link@1", WAIT_PATH, { SYS_readlinkat } },
-	{ "renaming a file@1", WAIT_PATH, { SYS_renameat, SYS_renameat2 } },
 	{ "making a directory@1", WAIT_PATH, { SYS_mkdirat } },
 	{ "removing a file@1", WAIT_PATH, { SYS_unlinkat } },
 	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_flock } },

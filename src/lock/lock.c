@@ -482,12 +482,12 @@ judge_by_time(const struct cleanup *cleanup, const struct pidfile *place)
 	int64_t which;
 	const int64_t made = made_at(place->directory_fd, place->name, &which);
 
+	if (which == cleanup->before)
+		return REFUSAL_UNTOLD;
 	/* By a run that was killed before it wrote its PID. */
 	if (place->fd != -1 && place->status.st_size == 0 &&
 	    (place->status.st_mode & MADE_BY_RUN) != 0)
 		return REFUSAL_NONE;
-	if (which == cleanup->before)
-		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
 	/* The first write to a file of a container's image copies it: the old
