@@ -71,7 +71,7 @@ complete -c wdrun -n __wdrun_takes_options -s i -l idle-timeout -x -a '(__wdrun_
 complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'no such stop while COMMAND uses CPU or I/O'
 complete -c wdrun -n __wdrun_takes_options -s u -l until -x -d 'this in the output says that the work is done'
 complete -c wdrun -n __wdrun_takes_options -l until-failure -x -d 'the same, with status 1'
-complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'stop COMMAND this time after TEXT, status 0'
+complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'stop COMMAND when silent for this time after TEXT'
 complete -c wdrun -n __wdrun_takes_options -s k -l kill-after -x -a '(__wdrun_durations)' -d 'SIGKILL, this time after a stop'
 complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'
 complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d "COMMAND's status even on a timeout"

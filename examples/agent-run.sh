@@ -6,8 +6,8 @@
 #
 # stdout is what the agent printed, byte for byte; stderr is one line that says
 # how the agent ended, and the messages of wdrun. The status is the agent's own;
-# 0 if its result came, also where it hung afterwards; 124 if it took too long, or
-# was silent while none of its processes was busy.
+# 0 if its result came (1 for an error), also where it hung afterwards; 124 if it
+# took too long, or was silent while none of its processes was busy.
 #
 # The environment can change these:
 #
@@ -37,7 +37,7 @@ claude_run_with_watchdog() {
 		--report="${AGENT_REPORT:-agent.json}" \
 		--timeout="${AGENT_TIMEOUT:-30m}" --kill-after=10s \
 		--idle-timeout="${AGENT_SILENCE:-10m}" --idle-unless-busy \
-		--until='"type":"result","subtype":"success"' \
+		--until='"subtype":"success","is_error":false' \
 		--until-failure='"type":"result","subtype":"error' \
 		--until-grace="${AGENT_GRACE:-30s}" \
 		-- "$@"

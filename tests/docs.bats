@@ -181,7 +181,7 @@ fill_directory() {
 	stand_in bin/until_listed 'until wdrun --list | grep nightly.*running; do sleep 0.05; done'
 	stand_in bin/ssh '/bin/cat >/dev/null' # ssh reads stdin, too
 	stand_in bin/claude '[ ! -t 1 ] || exit 3' '! read -r _ || exit 4' \
-		'echo '\''{"type":"result","subtype":"success"}'\'
+		'echo '\''{"type":"result","subtype":"success","is_error":false}'\'
 }
 
 # walk FILE: runs one example. In a shell of its own, since an example may
