@@ -442,11 +442,10 @@ static void
 finish(struct supervisor *self)
 {
 	struct run *const run = self->run;
-	siginfo_t info;
 
 	supervisor_reap(self, duration_now()); /* dead since the last bound */
-	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
-		;
+	self->tree.target = 0; /* its zombie, if it was kept, is reaped, too */
+	supervisor_reap(self, duration_now());
 	run->facts->cpu = wait_usage(&run->facts->memory);
 	run->facts->ended = duration_now();
 	run->facts->outcome = run_outcome(run);

@@ -94,7 +94,7 @@ tells_lost() {
 		wait_until no first_child "$front" # from now on it counts the signals
 		kill -TERM "$front"
 		[[ $row != 6* ]] || kill -INT "$front" # the reader would need 9 s
-		[[ $row != 6* ]] || kill -HUP "$front"
+		[[ $row != 6* ]] || kill -QUIT "$front"
 		gives 7 finish
 		case $row in
 		3*) cmp sent seen ;; # for longer than a reader that takes nothing

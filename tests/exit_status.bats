@@ -21,9 +21,7 @@ die=(env --default-signal sh -c 'kill -"$0" "$$"')
 # bats test_tags=smoke
 @test "a shell and waitpid(2) see the command's exit code, and its death by a signal, even by an ignored one" {
 	for code in 0 75 124 125 127 255; do ends_as "exit $code" sh -c "exit $code"; done
-	for number in 1 9 11 64; do
-		ends_as "signal $number" "${die[@]}" "$number"
-	done
+	for number in 1 9 11 64; do ends_as "signal $number" "${die[@]}" "$number"; done
 	for number in 2 15 34; do
 		launched=(env --ignore-signal="$number")
 		ends_as "signal $number" "${die[@]}" "$number"

@@ -99,7 +99,7 @@ traced() {
 reaches() {
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c "$3"'
 		(until [ "$(grep -c ready out)" = "$0" ]; do pause 0.02; done
-			echo complete) &
+			pause 0.05; echo complete) & # starts are counted in ticks of 10 ms
 		exec ${before-} sigcount' "$2"
 	wait_until has_lines "$1" 'got 40'
 	ended_by TERM 0

@@ -49,7 +49,7 @@ has_taken_all() {
 	sh -c "kill -QUIT $started"
 	wait_until has_lines 1 'got 3'
 	is_alive "$ready"
-	ended_by HUP 137
+	ended_by TERM 137
 	# One TERM to the outermost of three is no third signal.
 	underway -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"

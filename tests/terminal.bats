@@ -204,12 +204,18 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 	close_terminal
 
 	: >ready
-	open_terminal wdrun -k 20 sh -c 'trap : TERM HUP; echo "ready $$" >ready; escape; sleep 1; echo >clean'
+	open_terminal wdrun -k 20 sh -c 'trap ": >TERM" TERM; trap ": >HUP" HUP; echo "ready $$" >ready
+		until [ -e closed ]; do sleep 0.1; done; : >clean'
 	await_ready ready
 	find_run
-	for signal in TERM HUP; do kill "-$signal" "$front"; done # as systemd(1) ends a session
-	close_terminal
-	[ -e clean ]
+	for signal in TERM HUP; do # as systemd(1) ends a session
+		kill "-$signal" "$front"
+		wait_until test -e "$signal"
+	done
+	kill -KILL "$terminal"
+	wait_until has_no_terminal "$front"
+	touch closed
+	wait_until test -e clean
 	: >ready
 	open_terminal sh -c 'trap "" HUP; exec wdrun escape >ready'
 	await_ready ready

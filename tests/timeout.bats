@@ -71,16 +71,12 @@ told() {
 	as_gnu "exit 0" "${options[@]}" -- 100 true
 	as_gnu "exit 0" 0 timeout 18446744073709551616d timeout 1e4932 timeout 0s \
 		timeout 100000000000000000000000000e-24 sleep 0.03
-	for word in .02s 0.0004m 3e-7d 0x.1; do
-		as_gnu "exit 124" "$word" sleep 1000
-	done
+	for word in .02s 0.0004m 3e-7d 0x.1; do as_gnu "exit 124" "$word" sleep 1000; done
 	for word in '' . s -1 -inf nan 1S 1ss '1 ' 1e 0x 1,5 ' -1e-10000'; do
 		as_gnu "exit 125" -- "$word" true
 		[[ $stderr == *"'$word'"* && $stderr != *--* ]] # no option was given
 	done
-	for word in '' FOO SIG 65 -1; do
-		as_gnu "exit 125" --signal="$word" .1 true
-	done
+	for word in '' FOO SIG 65 -1; do as_gnu "exit 125" --signal="$word" .1 true; done
 	as_gnu "exit 125" --kill-after=invalid 100 true
 }
 

@@ -87,7 +87,7 @@ open_stream(struct output *output, int fd)
 		return refuse("cannot set up the output");
 
 	/* Each write of lines takes whole pages of a pipe. What fits into the
-	 * caller's without wdrun has to fit: it may wait before it reads. */
+	 * caller's without wdrun has to fit: the caller may read it later. */
 	const int size = fcntl(stream->out_fd, F_GETPIPE_SZ); /* or -1 */
 
 	if (size <= PIPE_SIZE)

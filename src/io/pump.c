@@ -109,8 +109,8 @@ read_chunk(struct output *output, struct stream *stream)
 static void
 hang_up(struct output *output, struct stream *stream)
 {
-	/* The kernel signals the session's leader alone; others get EIO. A
-	 * terminal that goes away signals its foreground job, too. */
+	/* The kernel signals the session's leader alone; others get EIO. But
+	 * when the leader exits, its foreground job gets SIGHUP, too. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
 	if (group > 1 &&

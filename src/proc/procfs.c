@@ -421,7 +421,8 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	if (width > 0 && !procfs_is_stuck(pid))
 		length = procfs_read(pid, "cmdline", text, sizeof(text));
 	/* A text that fills the buffer may go on. */
-	all.is_cut = length == sizeof(text) - 1 && text[length - 1] != '\0';
+	all.is_cut = length == sizeof(text) - 1 &&
+	             (text[length - 1] != '\0' || text[length - 2] != '\0');
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0) {

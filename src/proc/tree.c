@@ -35,10 +35,10 @@ struct attributes {
 
 static bool is_real_time; /* this process is, since tree_take_priority() */
 
-/* Gives this process the highest priority of POLICY, SCHED_RR: the tree may
- * have real-time processes, too. Or, of SCHED_OTHER, the shortest time slice:
- * since Linux 6.12 any process may choose that, and then runs first when it
- * wakes up (pick_eevdf()), with the same share of the processor as before. */
+/* With SCHED_RR: the highest priority, as the tree may have real-time
+ * processes. With SCHED_OTHER: the shortest time slice; since Linux 6.12 any
+ * process may choose that, and then runs first when it wakes up (pick_eevdf()),
+ * with the same share of the processor as before. */
 static bool
 set_policy(uint32_t policy)
 {
@@ -445,8 +445,8 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 {
 	if (child == tree->target)
 		return false;
-	/* A real-time process would spin in waitid(2) until a thread of CHILD
-	 * ends that it may keep from running: d_invalidate(), called by
+	/* A real-time process would spin in waitid(2) for a thread of CHILD
+	 * that it keeps from running: d_invalidate(), called by
 	 * proc_invalidate_siblings_dcache(). */
 	if (is_real_time)
 		(void)set_policy(SCHED_OTHER);

@@ -420,9 +420,10 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 	const long most = sysconf(_SC_OPEN_MAX) - SPARE_FDS;
 	long taken = 0; /* each has a descriptor */
 	bool is_done = true;
+	size_t i = 0;
 
 	registry_begin(&registry, given);
-	for (size_t i = 0; i < registry.count && taken < most; i++) {
+	for (; i < registry.count && taken < most; i++) {
 		struct entry *const entry = &registry.entries[i];
 
 		if (entry->is_orphaned ||
@@ -442,7 +443,7 @@ reap_orphans(const char *given, bool is_quiet, bool is_requested)
 		is_done &= finish_taken(&registry);
 	else if (taken > 0)
 		finish_in_helper(&registry);
-	if (taken >= most && is_requested) {
+	if (i < registry.count && is_requested) {
 		message("--reap: no descriptors (ulimit -n) for more runs at a "
 		        "time: run it again");
 		is_done = false;

@@ -34,6 +34,16 @@ count_unless_copy(struct facts *facts, int signal)
 	                                      duration_stamp());
 }
 
+/* At the end of a session, systemd(1) sends SIGTERM and SIGHUP, and the
+ * terminal sends SIGHUP, too: so SIGHUP is neither a second signal nor a third.
+ */
+static void
+count_cancel(struct facts *facts, int signal)
+{
+	if (facts->cancels == 0 || signal != SIGHUP)
+		facts->cancels++;
+}
+
 void
 order_give(struct facts *facts, int signal, bool is_for_job)
 {
@@ -247,10 +257,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info);
-	/* At the end of a session, systemd(1) sends SIGTERM and SIGHUP, and
-	 * then the terminal SIGHUP: that is no third signal. */
-	facts->cancels += cancels && (facts->cancels == 0 || !is_of_terminal ||
-	                              signal != SIGHUP);
+	if (cancels)
+		count_cancel(facts, signal);
 	if (signal == SIGCONT)
 		facts->undone_stop = 0;
 	order_give(facts, signal, is_for_job);
@@ -315,6 +323,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 		return false;
 	}
 	self->tree.group_has_signal |= !is_new;
-	facts->cancels += !run->options->passes_on;
+	if (!run->options->passes_on)
+		count_cancel(facts, signal);
 	return true;
 }

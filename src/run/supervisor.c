@@ -35,8 +35,8 @@ pass_nice_on(struct supervisor *self)
 	int fd;
 
 	self->due[CLOCK_NICE] = NEVER;
-	/* 0 is that of a new session; and a front that leads its own has nobody
-	 * there to be nice to. */
+	/* 0 is that of a new session; and in a session that the front leads, a
+	 * nice value weighs nothing against others. */
 	if (nice == 0 || getsid(getppid()) == getppid())
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -498,6 +498,7 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 		run->parent_fd = -1;
 	if (fds[READER].revents != 0) { /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
+		clocks_resume(self, now); /* it ends also while suspended */
 		self->due[CLOCK_READER] = now + READER_GRACE;
 	}
 	supervisor_reap(self, now);
