@@ -37,7 +37,7 @@ pass_nice_on(struct supervisor *self)
 	self->due[CLOCK_NICE] = NEVER;
 	/* 0 is that of a new session; and in a session that the front leads, a
 	 * nice value weighs nothing against others. */
-	if (nice == 0 || getsid(getppid()) == getppid())
+	if (nice == 0 || getsid(self->run->front) == self->run->front)
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd == -1)
@@ -498,7 +498,7 @@ supervisor_run_once(struct supervisor *self, int64_t until)
 		run->parent_fd = -1;
 	if (fds[READER].revents != 0) { /* POLLERR or POLLHUP */
 		run->reader_fd = -1;
-		clocks_resume(self, now); /* it ends also while suspended */
+		clocks_resume(self, now); /* a suspended run ends, too */
 		self->due[CLOCK_READER] = now + READER_GRACE;
 	}
 	supervisor_reap(self, now);
