@@ -95,6 +95,7 @@ escape=(escape fork setsid stubborn)
 		escape stubborn
 	has_message /proc
 	is_dead "$ready"
+	nobody_is_left
 }
 
 # In the inner namespace the supervisor becomes PID 2, and unrelated processes
@@ -150,6 +151,7 @@ escape=(escape fork setsid stubborn)
 	chmod u+s escape
 	gives 124 complete_late "${hidden[@]}" -t LIMIT ./escape
 	is_dead "$ready"
+	nobody_is_left
 }
 
 # bats test_tags=slow
@@ -164,6 +166,7 @@ escape=(escape fork setsid stubborn)
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
 	ended_by TERM 137 # the bomb ignores SIGTERM
+	nobody_is_left
 }
 
 # A process of root stands for all that SIGKILL does not end, as in state D.

@@ -40,9 +40,7 @@ hang() {
 			: >"$file"
 			eval "$command" >"$file" 2>&1 &
 		done
-		for file in said*; do
-			until says_ready "$file"; do echo .; pause 0.05; done
-		done
+		for file in said*; do until says_ready "$file"; do echo .; pause 0.05; done; done
 		echo "ready $ready"
 		wait' - "${rows[@]#* | }" >out 2>err 3>&- 4>&- || status=$?
 }

@@ -11,9 +11,7 @@ load helper
 write_tests() {
 	local name commands
 	echo "load \"$root/tests/helper\""
-	while read -r name commands; do
-		printf '@test "%s" {\n%s\n}\n' "$name" "$commands"
-	done
+	while read -r name commands; do printf '@test "%s" {\n%s\n}\n' "$name" "$commands"; done
 } >"$1.bats"
 
 # run_tests NAME[,NAME]... [VARIABLE=VALUE]...: runs these files by a tests/run of their own.

@@ -68,9 +68,7 @@ waits_for_the_reader() {
 works_on() {
 	gives 5 complete_late "$WDRUN" -i LIMIT --idle-unless-busy bash -c '
 		work=$0 end=$((${EPOCHREALTIME//[!0-9]/} + $1 * 2500000))
-		until ((${EPOCHREALTIME//[!0-9]/} > end)); do
-			eval "$work"
-		done
+		until ((${EPOCHREALTIME//[!0-9]/} > end)); do eval "$work"; done
 		echo "ready $$"; exit 5' "$1" LIMIT
 	[ -z "$stderr" ]
 }

@@ -67,6 +67,7 @@ sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_stime > 1)' \
 		finish
 	}
 	gives 124 late complete_stopped LIMIT
+	nobody_is_left
 }
 
 # bats test_tags=slow
@@ -247,6 +248,7 @@ server.stdout.readline(), server.stdin.close(), server.stdout.close(), sys.exit(
 		--report=report bash -c '(while sleep 0.05; do echo tick; done) & exit 3'
 	reported '"reason_code":"survivors-busy"'
 	has_message 'while sleep'
+	nobody_is_left
 }
 
 # bats test_tags=slow
@@ -257,6 +259,7 @@ server.stdout.readline(), server.stdin.close(), server.stdout.close(), sys.exit(
 	gives 4 late wdrun_directly --survivors=wait -t LIMIT --report=report bash -c '
 		(while [ -e "/proc/$$" ]; do pause 0.02; done; exec escape) & exit 4'
 	reported '"reason_code":"timeout"'
+	nobody_is_left
 }
 
 # bats test_tags=tree
@@ -279,6 +282,7 @@ server.stdout.readline(), server.stdin.close(), server.stdout.close(), sys.exit(
 	[ "ready $(leftovers)" = "$output" ]
 	end_leftovers
 	gives 124 late wdrun_directly --survivors=leave -t LIMIT -k 100ms "${deaf_daemon[@]}"
+	nobody_is_left
 }
 
 @test "a survivor that waits until the command's process is gone sees that it is gone" {
@@ -295,4 +299,5 @@ server.stdout.readline(), server.stdin.close(), server.stdout.close(), sys.exit(
 	kill -USR1 "$front"
 	wait_until has_lines 1 'got 10'
 	ended_by TERM 3
+	nobody_is_left
 }

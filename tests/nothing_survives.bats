@@ -55,9 +55,7 @@ by_death() { # front|supervisor COMMAND...
 
 # bats test_tags=tree
 @test "HUP, INT, QUIT and TERM end the tree; no signal but SIGKILL ends wdrun before its tree" {
-	for name in HUP INT QUIT SEGV; do
-		by_signal "$name" escape fork setsid stubborn stopped
-	done
+	for name in HUP INT QUIT SEGV; do by_signal "$name" escape fork setsid stubborn stopped; done
 	by_death supervisor threads leaderless
 }
 
@@ -121,6 +119,7 @@ reaches() {
 	underway -k never sh -c 'escape setsid stopped & until [ -s out ]; do sleep .02; done; kill -STOP $$'
 	wait_until is_stopped "$target"
 	ended_by TERM 143
+	nobody_is_left
 }
 
 # bats test_tags=slow,tree
@@ -181,6 +180,7 @@ reaches() {
 		while :; do pause 0.01; done'
 	ended_by TERM 5
 	[[ $output == *"in order" ]]
+	nobody_is_left
 }
 
 @test "--keep lets a daemon and its descendants live after an exit, a stop, a cancel, and SIGKILL of a watcher" {
@@ -264,4 +264,5 @@ reaches() {
 	wait_until grep -q 'the command exited' err
 	kill -KILL "$supervisor"
 	gives 3 finish
+	nobody_is_left
 }

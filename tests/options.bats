@@ -39,9 +39,7 @@ accepted() {
 		--idle-timeout --until-grace --heartbeat; do
 		refused "$option '5x'" "$option=5x" touch ran
 	done
-	for value in '' -1 '1 s' 1h30 5$'\n'; do
-		refused "--timeout '$value" --timeout="$value" touch ran
-	done
+	for value in '' -1 '1 s' 1h30 5$'\n'; do refused "--timeout '$value" --timeout="$value" touch ran; done
 	accepted -t 1h30m -k 90min -i .5h --idle-after-exit 900 --max-after-exit never
 	accepted -t 99999999999999999999 -k 9223372037s -i 1w2d --idle-after-exit infinity
 	gives 124 wdrun_directly -t 0.0001min10ms0.004sec sleep 1000

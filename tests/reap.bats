@@ -63,6 +63,7 @@ reap_keeps() {
 	first_child "$target"
 	kill -KILL "$front" "$supervisor" "$target" "$child"
 	gives 0 complete "$WDRUN" --reap
+	nobody_is_left
 }
 
 # bats test_tags=slow
@@ -112,8 +113,7 @@ reap_keeps() {
 		printf -v other '%d-%x' "${id%-*}" "$number"
 		cp "$WDRUN_REGISTRY/$id.run" "$WDRUN_REGISTRY/$other.run"
 	done
-	# It needs a descriptor for each.
-	gives 1 complete bash -c 'ulimit -n 220; exec timeout 20 "$WDRUN" --reap'
+	gives 1 complete bash -c 'ulimit -n 220; exec timeout 20 "$WDRUN" --reap' # it needs one for each
 	has_line_count 201 err
 	gives 0 complete "$WDRUN" --reap
 	has_line_count 50 err

@@ -192,6 +192,7 @@ sent() {
 
 	ours 100 sh -c 'sleep 1000 & kill -KILL $PPID; exec sleep 1000'
 	[[ $stderr == "timeout: "* ]]
+	nobody_is_left
 }
 
 # bats test_tags=slow
