@@ -80,10 +80,11 @@ options_in_help() {
 
 @test "what the manual says of setsid(1), killall(1) and pkill(1) is so" {
 	section LIMITS | grep -qF '.Ql setsid -w'
-	gives 0 complete "$WDRUN" --idle-after-exit=never --max-after-exit=never \
+	gives 3 complete "$WDRUN" setsid sh -c 'exit 3'
+	gives 0 complete "$WDRUN" --pty --idle-after-exit=never --max-after-exit=never \
 		setsid sh -c 'touch later; exit 3'
 	[ -e later ]
-	gives 3 complete "$WDRUN" setsid -w sh -c 'exit 3'
+	gives 3 complete "$WDRUN" --pty setsid -w sh -c 'exit 3'
 
 	underway escape
 	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]

@@ -147,6 +147,20 @@ drop_early_stop(int signal)
 	(void)signal;
 }
 
+/* The target leads a process group in the supervisor's session. But setsid(1)
+ * as a leader would fork, and exit with 0 at once: its setsid(2) makes a group
+ * of the same number. A terminal of its own needs a leader from the start. */
+static void
+lead_group(const struct run *run)
+{
+	const char *const command = run->options->command[0];
+	const char *const slash = strrchr(command, '/');
+
+	if (run->output.has_pty ||
+	    strcmp(slash == NULL ? command : slash + 1, "setsid") != 0)
+		(void)setpgid(0, 0);
+}
+
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
 _Noreturn void
 target_become(struct run *run)
@@ -161,7 +175,7 @@ target_become(struct run *run)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->shares_group)
-		(void)setpgid(0, 0); /* in the supervisor's session */
+		lead_group(run);
 	/* No process of the command may live that --reap does not know of. */
 	if (record_start(&run->record, run->cleanups,
 	                 run->options->cleanups.count,
