@@ -154,15 +154,24 @@ main(int argc, char *argv[])
 
 /* A shell without job control ignores SIGINT and SIGQUIT for "timeout 9 cmd &",
  * and scripts send them by "kill -INT -$!": so timeout(1) leads a group, and
- * the command gets these signals with the default action. */
+ * the command gets these signals with the default action. So it does with
+ * "wdrun -s INT cmd &". */
 static void
-lead_background(void)
+heed_signals(const struct options *options)
 {
-	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
-		return;
-	(void)setpgid(0, 0);
-	signal_reset(SIGINT);
-	signal_reset(SIGQUIT);
+	const bool is_wanted =
+	    options->leads_group || signal_is_ignored(options->signal);
+
+	if (is_wanted && !options->foreground && signal_is_ignored(SIGINT) &&
+	    !terminal_is_controlling(STDIN_FILENO)) {
+		(void)setpgid(0, 0);
+		signal_reset(SIGINT);
+		signal_reset(SIGQUIT);
+	}
+	/* POSIX.1-2024, timeout: the command inherits each disposition but this
+	 * signal's, which would else be ignored below nohup(1). */
+	if (options->leads_group)
+		signal_reset(options->signal);
 }
 
 /* Returns a pidfd of the caller PARENT, or -1 if that has just died.
@@ -192,8 +201,7 @@ prepare(struct run *run)
 
 	run->parent_fd = run->report.stream_fd = run->report.directory_fd = -1;
 	run->reader_fd = run->options->die_with_reader ? STDOUT_FILENO : -1;
-	if (run->options->leads_group && !run->options->foreground)
-		lead_background();
+	heed_signals(run->options);
 	run->callers_group = getpgrp();
 	run->front = getpid();
 	run->caller = getppid();

@@ -197,6 +197,7 @@ sent_by_another() {
 		kill -"$signal" "$started"
 		wait_until has_lines 1 "got $(kill -l "$signal")"
 	done
+	gives 130 complete env --ignore-signal=INT "$WDRUN" -q -p -t .1 -s INT -k 300ms sleep 1000
 	wait_until has_lines 1 'got 10' child
 	has_lines 1 'got .*' child
 	ended_by TERM 7

@@ -440,9 +440,6 @@ read_timeout_operand(struct options *options, int count, char *duration)
 		message("missing operand: DURATION COMMAND (see --help)");
 		return STATUS_FAILED;
 	}
-	/* POSIX.1-2024, timeout: the command inherits each disposition but this
-	 * signal's, which would else be ignored below nohup(1). */
-	signal_reset(options->signal);
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
