@@ -101,7 +101,7 @@ struct options {
 	bool hup_cancels; /* a SIGHUP that a process has sent */
 	bool drops_ignored;    /* signals that the caller ignores */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
-	bool tells_sigkill;    /* 137, not 124, where that ended the command */
+	bool has_gnu_status;   /* 137 by SIGKILL; -p exits with 128 + N */
 	bool leads_group;      /* where a shell runs it by "&" */
 	int64_t orphans_grace; /* from the command's end in a stop to SIGKILL */
 };

@@ -169,7 +169,8 @@ print(bool is_timeout, bool is_help)
 
 	if (!is_help)
 		strbuf_addf(&text, "%s " WDRUN_VERSION "\n",
-		            is_timeout ? "timeout (wdrun)" : "wdrun");
+		            is_timeout ? "timeout (wdrun, as GNU coreutils)"
+		                       : "wdrun");
 	else
 		strbuf_addf(&text, "%s", is_timeout ? timeout_usage : usage);
 	/* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
@@ -470,7 +471,7 @@ set_defaults(struct options *options)
 	if (name == NULL || strcmp(name, "timeout") != 0)
 		return;
 	options->is_timeout = true;
-	options->alarm_is_timeout = options->tells_sigkill = true;
+	options->alarm_is_timeout = options->has_gnu_status = true;
 	options->leads_group = options->drops_ignored = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;

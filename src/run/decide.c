@@ -218,7 +218,7 @@ run_outcome(const struct run *run)
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
-	    options->preserve_status || (options->tells_sigkill && by_sigkill);
+	    options->preserve_status || (options->has_gnu_status && by_sigkill);
 
 	/* The kernel hangs up the terminal of a killed supervisor before it
 	 * sends PR_SET_PDEATHSIG (do_exit()): SIGHUP stands for SIGKILL. */
@@ -226,6 +226,13 @@ run_outcome(const struct run *run)
 	    !run->target->exited_by_itself && target.value == SIGHUP &&
 	    target.kind == OUTCOME_SIGNAL)
 		target.value = SIGKILL;
+	/* A signal that timeout(1) has sent ends its command, not itself. */
+	if (options->has_gnu_status && status == STATUS_TIMED_OUT &&
+	    target.kind == OUTCOME_SIGNAL && !by_sigkill &&
+	    !run->target->exited_by_itself) {
+		target.kind = OUTCOME_EXIT;
+		target.value += STATUS_SIGNAL_BASE;
+	}
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
 	     (status == STATUS_TIMED_OUT && keeps_status)) &&
 	    target.kind != OUTCOME_UNKNOWN)
