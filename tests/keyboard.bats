@@ -59,7 +59,7 @@ run_script() {
 		cmp before after
 	done
 
-	# with a bound on silence
+	end 'wdrun --no-stdin bash -c "sigcount 1 >child & until [ -s child ]; do sleep 0.1; done; stty cols 99 <$(tty); wait; cat child"; stty cols 100' '^got 28$'
 	end 'GPG_TTY=x wdrun -i 60 sh -c '\''[ "$GPG_TTY" = "$(tty)" ] && [ -t 1 ] && [ -t 2 ] && stty size <&1'\' '^40 100$'
 
 	# A copy has the program's bytes.

@@ -253,8 +253,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (!is_new && !is_of_terminal &&
 	    (is_terminating || facts->cancels > 0))
 		return false;
-	if (signal == SIGHUP)
-		facts->hup_is_for_group = is_of_shell(run, info->si_pid);
+	facts->is_for_group = is_of_terminal || is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info);
 	if (cancels)

@@ -89,7 +89,7 @@ struct sender {
  * orders                       both              supervisor  SIGCHLD
  * cancels, cancelled_by        both              both        with the order
  * counted_ms                   both              both        with the order
- * hup_is_for_group             front             supervisor  with the order
+ * is_for_group                 front             supervisor  with the order
  * undone_stop                  front             supervisor  with the order
  * front_stops                  front             supervisor  (polled)
  * signalled_by                 both              both        (polled)
@@ -132,10 +132,10 @@ struct facts {
 	/* [1]: signals that the target's job has had, [0]: others; in each, 1
 	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
-	atomic_uint cancels;         /* terminating signals for the run */
-	atomic_int hup_is_for_group; /* SIGHUP goes to the target's group */
-	struct sender cancelled_by;  /* orders.c */
-	atomic_uint counted_ms[65];  /* stamps of signals; 0: not counted */
+	atomic_uint cancels;        /* terminating signals for the run */
+	atomic_int is_for_group;    /* the last signal, of a shell, say */
+	struct sender cancelled_by; /* orders.c */
+	atomic_uint counted_ms[65]; /* stamps of signals; 0: not counted */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
 
 	/* Last: pages that few runs touch cost the others nothing. */

@@ -262,24 +262,26 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
 	if (signal == SIGALRM && run->options->alarm_is_timeout) {
+	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
 		self->due[CLOCK_TIMEOUT] = now;
 	} else if ((bit & SIGNALS_OF_STOP) != 0) {
 		obey_stop(self, signal, is_for_job, now);
 	} else if (signal == SIGCONT) {
 		obey_continue(self, now);
-	} else if (order_is_reload(run, signal)) {
-		/* To the target alone, as to a server; or to its group, as from
-		 * a shell. */
-		self->reload = signal;
-		tell_signal(run, signal);
-		if (run->options->passes_on || run->facts->hup_is_for_group)
-			tree_signal_target(&self->tree, signal);
-		else if (self->tree.target > 1)
-			(void)kill(self->tree.target, signal);
-	} else if ((bit & SIGNALS_TERMINATING) != 0) {
+	} else if (is_terminating && !order_is_reload(run, signal)) {
 		take_cancel(self, signal);
 	} else {
-		tree_signal_target(&self->tree, signal);
+		if (is_terminating) {
+			self->reload = signal;
+			tell_signal(run, signal);
+		}
+		/* To the target alone, as without wdrun: workers of a server
+		 * may die of it. To its group, as from shell or terminal. */
+		if (self->tree.target > 1 && !run->options->passes_on &&
+		    !run->facts->is_for_group)
+			(void)kill(self->tree.target, signal);
+		else
+			tree_signal_target(&self->tree, signal);
 	}
 }
 
