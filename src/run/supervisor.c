@@ -243,8 +243,11 @@ static void
 take_cancel(struct supervisor *self, int signal)
 {
 	struct run *const run = self->run;
+	const bool is_in_stop = self->state == STATE_STOPPING;
 
-	if (run->facts->cancels == 0 || self->state == STATE_STOPPING) {
+	if (is_in_stop && run->facts->cancels >= CANCELS_MAX)
+		return; /* SIGKILL follows at once */
+	if (run->facts->cancels == 0 || is_in_stop) {
 		tell_signal(run, signal);
 		(void)tree_signal(&self->tree, signal, self->due[CLOCK_KILL]);
 	} else if (self->cancel_signal == 0) {
