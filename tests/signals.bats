@@ -195,9 +195,9 @@ sent_by_another() {
 		kill -"$signal" "$started"
 		wait_until has_lines 1 "got $(kill -l "$signal")"
 	done
-	gives 130 complete env --ignore-signal=INT "$WDRUN" -q -p -t .1 -s INT -k 300ms sleep 1000
 	has_lines 0 'got .*' child
 	ended_by TERM 7
+	gives 130 complete env --ignore-signal=INT "$WDRUN" -q -p -t .1 -s INT -k 300ms sleep 1000
 	start_run env --ignore-signal=INT "$WDRUN" "$WDRUN" env --default-signal=INT bash -c 'echo "ready $$"; exec sleep 1000'
 	ended_by INT 130
 }

@@ -262,10 +262,10 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 {
 	struct run *const run = self->run;
 	const uint64_t bit = SIGNAL_BIT(signal);
+	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
 	if (signal == SIGALRM && run->options->alarm_is_timeout) {
-	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
 		self->due[CLOCK_TIMEOUT] = now;
 	} else if ((bit & SIGNALS_OF_STOP) != 0) {
 		obey_stop(self, signal, is_for_job, now);
