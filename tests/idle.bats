@@ -90,7 +90,7 @@ works_on() {
 @test "--idle-unless-busy: a command that only wakes up now and then, or waits in a loop, is stopped" {
 	mkfifo never
 	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 2; do :; done' \
-		'until ((SECONDS > 1)); do :; done; exec sleep 1000'; do
+		'until ((SECONDS > 1)); do :; done; exec sleep 1000' 'exec act any tick'; do
 		gives 124 wdrun_directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
 		has_message 'no output for 300ms'
 	done

@@ -124,9 +124,8 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
 	wait_until nobody_is_left
 }
 
-# The run is below a leader of a session that bears the name, too: that keeps nobody.
 @test "if wdrun had children before, after SIGKILL of the supervisor the front keeps only what --keep names" {
-	start setsid bash -c 'exec -a kept bash -c "$@"' - '(sleep 1000 >&0 2>&0 & echo "$!" >older
+	start bash -c '(sleep 1000 >&0 2>&0 & echo "$!" >older
 		exec "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; echo ready \$\$; exec sleep 1000"); exit "$?"' </dev/null
 	await_ready
 	look_at "$ready"

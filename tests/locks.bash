@@ -46,16 +46,14 @@ await_holder() {
 	wait "$holder" || true
 }
 
-# contend [OPTION]...: starts a run that wants the lock, and waits until it
-# waits.
+# contend [OPTION]...: starts a run that wants the lock; returns when it waits.
 contend() {
 	start "$WDRUN" --lock=lock --lock-wait=1000 "$@" echo inside
 	wait_until is_waiting "$started"
 	[ ! -s out ]
 }
 
-# is_waiting PID: the process is a sleeping wdrun, and alone. Before exec, it is
-# not a wdrun yet.
+# is_waiting PID: the process is a wdrun (since its exec), sleeps, and is alone.
 is_waiting() {
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] || return

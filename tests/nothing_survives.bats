@@ -34,8 +34,7 @@ by_signal() { # SIGNAL COMMAND...
 	nobody_is_left
 }
 
-# A front that is killed cannot wait for the end of the tree; the supervisor
-# does that.
+# A killed front cannot wait for the end of the tree; the supervisor does that.
 by_death() { # front|supervisor COMMAND...
 	underway -- "${@:2}"
 	kill -KILL "${!1}"

@@ -248,8 +248,7 @@ sys.exit(caller.wait(20) or len(caller.stdout.read()) != 65100)' \
 }
 
 @test "no message is lost while other processes write to the same terminal" {
-	# The kernel lets one process at a time write to a terminal; a write
-	# without waiting then fails.
+	# A write to a terminal without waiting fails while another process writes.
 	"$WDRUN" --pty bash -c 'until [ -e over ]; do echo x; done &
 		for i in {1..20}; do "$WDRUN" --nope; done; : >over; wait' >out
 	[ "$(grep -c -- --nope out)" -eq 20 ]

@@ -44,9 +44,15 @@ reap_keeps() {
 }
 
 @test "--reap spares a daemon that --keep names and that leads a session, and its child" {
-	orphan --name=nightly --keep=kept -- bash -c 'daemon kept; daemon other; exec escape stubborn'
+	# What bears the name, leads a session and gets the orphans, but is older, keeps nobody.
+	start_run subreaper setsid bash -c 'exec -a kept bash -c "\"\$@\"; exec -a kept sleep 1000" - "$@"' - \
+		"$WDRUN" --name=nightly --keep=kept bash -c 'daemon kept; daemon other; echo "ready $$"; exec escape stubborn'
+	leader=$started
+	find_id
+	kill_watchers
 	reap_finishes
 	one_is_kept
+	kill -KILL "$leader"
 }
 
 @test "--reap ends nested runs, and processes without WDRUN_ID that it knows by their session or parent" {

@@ -12,6 +12,7 @@
  *	sleep=MS   sleeps for so many milliseconds
  *	exit=N     exits
  *	live       lives on
+ *	tick       lives on, and uses 4 ms of a processor in every 250 ms
  *
  * escape [-x CODE] STEP...: starts one process that takes the STEPs away from
  * its parent, prints `ready PID` when it has taken them all, and lives on, or
@@ -37,6 +38,7 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define DESCRIPTORS_MAX 1024
 
@@ -140,6 +142,17 @@ take_lock(const char *file)
 	(void)close(fd);
 }
 
+static _Noreturn void
+tick(void)
+{
+	for (;; (void)usleep(246000)) {
+		const clock_t end = clock() + CLOCKS_PER_SEC / 250;
+
+		while (clock() < end)
+			;
+	}
+}
+
 static void
 act(char *word)
 {
@@ -167,6 +180,8 @@ act(char *word)
 		exit(atoi(value));
 	else if (is(name, "live"))
 		live();
+	else if (is(name, "tick"))
+		tick();
 	else
 		result = -1;
 	if (result == -1)
