@@ -184,7 +184,8 @@ sent_by_another() {
 	gives 137 complete unshare --pid --fork --mount-proc --kill-child ./systemd -c '
 		env --default-signal "$WDRUN" -k 300ms sigcount 9 >log &
 		until grep -q ready log; do sleep 0.02; done
-		kill -INT -1
+		s=$(<"/proc/$!/task/$!/children"); kill -STOP $s; kill -INT -1
+		until grep -q "got 2" log; do sleep 0.02; done; kill -CONT $s
 		wait "$!"'
 	has_lines 1 'got 2' log
 }

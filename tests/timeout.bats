@@ -154,8 +154,7 @@ told() {
 	told "timeout: sending signal INT to command 'bash'" \
 		"timeout: sending signal TERM to command 'bash'"
 	as_gnu "signal 9" -v -k .1 1000 bash -c 'trap "" INT; hit INT; sleep 1000'
-	# A timeout that runs another one. SIGALRM goes directly to the innermost
-	# command, too.
+	# SIGALRM to a timeout that runs another goes directly to the innermost command, too.
 	as_gnu $'int\nexit 124' -s ALRM 1000 timeout -s INT 900 bash -c '
 		trap "" ALRM; trap "echo int; exit" INT
 		hit ALRM; while :; do pause 0.1; done'
