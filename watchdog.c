@@ -159,8 +159,9 @@ main(int argc, char *argv[])
 static void
 heed_signals(const struct options *options)
 {
-	const bool is_wanted =
-	    options->leads_group || signal_is_ignored(options->signal);
+	const bool is_wanted = options->leads_group ||
+	                       options->signal == SIGINT ||
+	                       options->signal == SIGQUIT;
 
 	if (is_wanted && !options->foreground && signal_is_ignored(SIGINT) &&
 	    !terminal_is_controlling(STDIN_FILENO)) {

@@ -133,7 +133,7 @@ struct facts {
 	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;        /* terminating signals for the run */
-	atomic_int is_for_group;    /* the last signal, of a shell, say */
+	atomic_int is_for_group;    /* the last, if it cancels nothing */
 	struct sender cancelled_by; /* orders.c */
 	atomic_uint counted_ms[65]; /* stamps of signals; 0: not counted */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
