@@ -70,7 +70,7 @@ runs_python() {
 common_teardown() {
 	cd / || return
 	[ -n "${WDRUN_TEST-}" ] || return 0 # not set up: the look would find all processes
-	rm() { :; } # of bats' log: the directory is removed as a whole
+	rm() { :; } # bats need not remove its log: tests/run removes the directory
 	# -d: a process that was killed, and is not reaped yet, counts as dead.
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return 0 # not the status before this trap
 	# bats would print a failed teardown as "not ok … # skip".
@@ -124,12 +124,13 @@ look_at() {
 	read -r process_state process_parent _ <<<"${stat##*) }"
 }
 
-# A zombie counts as dead: whether its new parent has reaped it is not tested here.
+# is_alive PID...: all of them are. A zombie counts as dead, reaped or not.
 is_alive() {
-	look_at "$1"
-	case $process_state in
-	'' | Z | X) return 1 ;;
-	esac
+	local pid
+	for pid; do
+		look_at "$pid"
+		[[ $process_state == [!ZX] ]] || return 1
+	done
 }
 
 is_dead() { no is_alive "$1"; }
@@ -410,8 +411,7 @@ export -f daemon
 
 # The daemon "kept" lives, with its child, and "other" does not.
 one_is_kept() {
-	is_alive "$(<kept.pid)"
-	is_alive "$(<kept.child)"
+	is_alive "$(<kept.pid)" "$(<kept.child)"
 	is_dead "$(<other.pid)"
 	is_dead "$(<other.child)"
 	kill -KILL "$(<kept.pid)" "$(<kept.child)"

@@ -226,19 +226,23 @@ reaches() {
 	[ "$output" = 0 ]
 	has_message "--keep: kept $(<kept.pid)"
 	has_message "--keep: kept $(<long)"
-	is_alive "$(<kept.pid)"
-	is_alive "$(<long)"
+	is_alive "$(<kept.pid)" "$(<long)"
 	kill -KILL "$(<kept.pid)" "$(<kept.child)" "$(<long)"
-
 	for more in kept "none kept"; do
 		rm ./*.pid ./*.child long
 		gives 0 complete env WDRUN_KEEP="$more" title=titled "$WDRUN" --keep=a-very-long-name bash -c '
 			exec "$WDRUN" --max-after-exit=never bash -c both'
 		[ -z "$stderr" ]
-		is_alive "$(<kept.pid)"
-		is_alive "$(<long)"
+		is_alive "$(<kept.pid)" "$(<long)"
 		kill -KILL "$(<kept.pid)" "$(<kept.child)" "$(<long)"
 	done
+	# In vfork(2), a process shows the path of its program, but not its words.
+	ln -sf "$(python3 -c 'import sys; print(sys.executable)')" other
+	gives 3 complete "$WDRUN" --keep="$(basename "$(realpath other)")" bash -c '
+		(setsid ./other "$(command -v block)" vfork >vfork </dev/null 2>&1 &)
+		until grep -qs ready vfork; do pause 0.02; done; exit 3'
+	is_alive "$(cut -d " " -f 2 vfork)"
+	kill -KILL -- "-$(cut -d " " -f 2 vfork)"
 	for name in '' 'a b' a/b; do
 		gives 125 complete "$WDRUN" --keep="$name" touch ran
 		has_message "--keep: '$name' is not"

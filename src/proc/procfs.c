@@ -264,18 +264,18 @@ procfs_bears(pid_t pid, const char *names)
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
 	char program[TEXT_SIZE] = "";
+	char path[PATH_SIZE];
+	struct procstat stat;
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	if (!procfs_is_stuck(pid)) {
-		char path[PATH_SIZE];
-
+	(void)snprintf(path, sizeof(path), "%d/exe", pid);
+	if (!procfs_is_stuck(pid))
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
-		(void)snprintf(path, sizeof(path), "%d/exe", pid);
-		if (readlinkat(root_fd, path, program, sizeof(program) - 1) ==
-		    -1)
-			*program = '\0';
-	}
+	/* Also in state D, as of a daemon that waits in vfork(2). */
+	if (procstat_read_status(pid, &stat) == -1 || stat.is_in_exec ||
+	    readlinkat(root_fd, path, program, TEXT_SIZE - 1) == -1)
+		*program = '\0';
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
 		const size_t known =

@@ -264,6 +264,7 @@ signal_tree(const struct run *run, int signal)
 	const bool has_exited = target_may_be_reaped(run);
 	struct tree tree = {
 		.target = has_exited ? run->supervisor : run->target->pid,
+		.group = run->target->pid,
 		.keep = keep,
 		.keeps_leaders = keep != NULL,
 	};
