@@ -214,9 +214,9 @@ stops_survivors() {
 	gives 3 complete python3 -c 'import subprocess as s, sys; server = s.Popen(sys.argv[1:], stdin=s.PIPE, stdout=s.PIPE)
 server.stdout.readline(), server.stdin.close(), server.stdout.close(), sys.exit(server.wait())' \
 		"$WDRUN" --die-with-reader sh -c 'echo ready; read x; sleep 0.1; exit 3'
-	gives 125 wdrun_directly --lock=l bash -c '"$WDRUN" --die-with-reader --lock=l --lock-wait=never false |
-		true; exit "${PIPESTATUS[0]}"'
-
+	gives 125 wdrun_directly --lock=l bash -c '"$WDRUN" --die-with-reader --report=report --lock=l \
+		--lock-wait=never false | true; exit "${PIPESTATUS[0]}"'
+	grep -q '"outcome":"not executed","reason":"nobody reads standard output"' report
 	for kind in socket terminal; do
 		complete lost_reader "$kind" "${command[@]}"
 		[ "$output" = -15 ]

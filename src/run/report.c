@@ -124,7 +124,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 
 	if (facts->is_locked_out)
 		outcome = "locked out";
-	else if (is_refused)
+	else if (is_refused || facts->target.pid == 0)
 		outcome = "not executed";
 	/* A target with an exit status has ended before the take-over. */
 	else if (!facts->target.exited_by_itself &&
