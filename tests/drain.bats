@@ -125,10 +125,9 @@ tells_lost() {
 		ours, theirs = socket.socketpair() # theirs takes nothing
 		sys.exit(subprocess.call(sys.argv[1:], stdout=ours))
 	END
-	gives 124 complete python3 socket "$WDRUN" -t 1 -k 300ms -i 60 \
+	gives 124 complete python3 socket "$WDRUN" -q -t 1 -k 300ms -i 60 \
 		sh -c "head -c 4000000 /dev/zero; exec sleep 1000"
 	has_message lost
-
 	mkfifo fifo
 	exec 7<>fifo
 	seq 30000 >sent # more than a pipe holds

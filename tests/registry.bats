@@ -74,19 +74,20 @@ does_not_run() {
 			does_not_run "$place"
 		done
 	done
-
 	if ((EUID == 0)); then
 		need_other_user
 		give_to_all
 		as=("${as_nobody[@]}")
 		chown 65534 "$WDRUN_REGISTRY"
 	fi
-	for mode in '500 touch ran' '000 --list' '300 --list' '300 --reap' '300 --cancel=a'; do
+	for mode in '500 touch ran' '000 --list' '300 --list' '300 --reap' '300 --cancel=a' \
+		'500 --registry=registry/a/b touch ran'; do
 		chmod "${mode%% *}" "$WDRUN_REGISTRY"
 		# shellcheck disable=SC2086 # they are words
 		complete "${as[@]}" "$WDRUN" ${mode#* }
 		does_not_run
 	done
+	has_message a/b 'Permission denied'
 	chmod 700 "$WDRUN_REGISTRY"
 	"${as[@]}" install -m 000 /dev/null "$WDRUN_REGISTRY/1-a.run" # an entry keeps nobody from a run
 	gives 0 complete "${as[@]}" "$WDRUN" --name=job true

@@ -419,8 +419,6 @@ output_finish(struct output *output)
 		discard(stream);
 	}
 	output->facts->undelivered += untaken;
-	if (output->options->quiet)
-		return;
 	if (untaken > 0)
 		message("%" PRIu64 " bytes of output are lost: the reader did "
 		        "not take them in time",

@@ -19,9 +19,10 @@
 #include "base/kernel.h"
 #include "base/text.h"
 
-#define PATH_SIZE 64
-#define COMM_SIZE 16   /* TASK_COMM_LEN */
-#define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
+#define PATH_SIZE   64
+#define COMM_SIZE   16 /* TASK_COMM_LEN */
+#define TEXT_SIZE   4096
+#define STATUS_SIZE 16384 /* with the groups of the user: over a thousand */
 
 #define EXEC_TRIES 3 /* one in a millisecond */
 
@@ -212,7 +213,7 @@ number_of(const char *text, const char *name)
 int
 procstat_read_status(pid_t pid, struct procstat *stat)
 {
-	char text[TEXT_SIZE];
+	char text[STATUS_SIZE];
 
 	*stat = (struct procstat){ .state = '\0' };
 	if (procfs_read(pid, "status", text, sizeof(text)) == -1)

@@ -133,7 +133,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 {
 	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
 	struct stat directory;
-	int why = ENOENT; /* of the last directory that could not be made */
+	int why = ENOENT; /* of the mkdir(2) that failed first */
 
 	registry->directory_fd = -1;
 	if (given != NULL)
@@ -144,7 +144,8 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
 	     *at = '/') {
 		*at = '\0';
-		if (mkdir(slashed, S_IRWXU) == -1) /* else open(2) fails */
+		if (mkdir(slashed, S_IRWXU) == -1 && errno != ENOENT &&
+		    errno != EEXIST)
 			why = errno;
 	}
 

@@ -318,6 +318,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 		return false;
 	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
+		facts->is_for_group = false;
 		order_give(facts, signal, false); /* taken at once */
 		return false;
 	}

@@ -89,7 +89,7 @@ struct sender {
  * orders                       both              supervisor  SIGCHLD
  * cancels, cancelled_by        both              both        with the order
  * counted_ms                   both              both        with the order
- * is_for_group                 front             supervisor  with the order
+ * is_for_group                 both              supervisor  with the order
  * undone_stop                  front             supervisor  with the order
  * front_stops                  front             supervisor  (polled)
  * signalled_by                 both              both        (polled)
