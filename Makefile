@@ -3,7 +3,7 @@
 # LINKING.
 
 PREFIX ?= /usr/local
-BUILD  ?= build/default
+BUILD  := build/default
 CFLAGS ?= -Os
 ifeq ($(origin CC),default) # "CC ?=" would never take: make predefines cc
 CC := $(shell command -v musl-gcc || echo cc)

@@ -47,7 +47,7 @@ await_file() {
 export -f note pause await_file
 
 # ends_after LIMIT STATUS ARGUMENT...: a run with these arguments ends with STATUS, LIMIT
-# seconds after its command has noted the moment, $half of them from its start. Where the
+# seconds after its command, $half seconds after its start, has noted the moment. Where the
 # machine was slow, and the run ended earlier, late tries a longer limit.
 ends_after() {
 	rm -f moment

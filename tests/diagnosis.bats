@@ -174,7 +174,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 # bats test_tags=slow
 @test "a stop names the path of a file in a file system that hangs" {
 	need_mounts /dev/fuse
-	complete unshare "${as_root[@]}" --mount bash -c '
+	complete unshare --mount bash -c '
 		mkdir mnt
 		hung_fs "$PWD/mnt" >server & server=$!
 		until grep -qs ready server; do sleep 0.1; done

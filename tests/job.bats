@@ -44,7 +44,7 @@ load bounds
 # The front alone is left then, and delivers to a reader that is stuck.
 @test "Ctrl-Z stops a job whose command has ended, while the reader has not yet taken all output" {
 	at_prompt
-	enter "wdrun -i 60 sh -c 'echo \$PPID >pid; head -c 100000 /dev/zero' | sleep 1000"
+	enter "wdrun -i 60 sh -c 'echo \$PPID >pid; head -c 900000 /dev/zero' | sleep 1000"
 	wait_until test -s pid
 	wait_until is_dead "$(<pid)"
 	press C-z

@@ -273,7 +273,7 @@ pending() {
 	kill -CONT "$supervisor"
 	kill -USR1 "$front"
 	wait_until has_lines 1 'got 10'
-	no has_lines 1 'got 20'
+	has_lines 0 'got 20'
 	ended_by TERM 7 "$front"
 	# Its clocks stand still then; those of a command that stops itself go on.
 	for limit in 1 20; do

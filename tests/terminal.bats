@@ -77,7 +77,6 @@ flags() {
 	for mode in "${modes[@]}"; do
 		run_in "$mode" "mode='MODE' bash script"
 		interrupt_job
-		no shows '^went on'
 	done
 	# not the terminal's stdin, a group of its own
 	for line in 'wdrun escape fork setsid </dev/null' 'wdrun timeout 900 escape'; do

@@ -54,7 +54,7 @@ build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 build/tests/%: tests/programs/%.py
 	@install -D $< $@
 
-# A program does what its name says.
+# Links: the program does what the name says by which it is started.
 build/tests/escape: build/tests/act
 $(FORKS): build/tests/forks
 build/tests/escape $(FORKS):
@@ -128,4 +128,3 @@ build/bench/%: bench/%.c
 
 format:
 	clang-format -i $(C_FILES)
-
