@@ -26,7 +26,6 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include <alloca.h>
 #include <errno.h>
@@ -71,12 +70,11 @@ die(struct run *run, const char *what)
 static void
 copy_words(struct run *run, char *text, char *argv[])
 {
-	char *const name = program_invocation_short_name;
-
 	memcpy(text, run->words, run->words_size);
 	for (; *argv != NULL; argv++)
 		*argv = text + (*argv - run->words);
-	program_invocation_short_name = text + (name - run->words);
+	program_invocation_short_name =
+	    text + (program_invocation_short_name - run->words);
 }
 
 /* --explain: a number is a PID, else a run is meant. */
@@ -86,9 +84,8 @@ explain(const struct options *options)
 	char *end;
 	const long number = strtol(options->explain, &end, 10);
 	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
-	const int status = *end == '\0' ? EXIT_SUCCESS
-	                                : explain_run(options->registry,
-	                                              options->explain, &root);
+	const int status =
+	    *end == '\0' ? EXIT_SUCCESS : explain_run(options, &root);
 
 	return status == EXIT_SUCCESS ? look_explain(root, options->as_json)
 	                              : status;
@@ -117,17 +114,14 @@ main(int argc, char *argv[])
 		die(&run, "cannot open /dev/null");
 	if (procfs_start() == -1)
 		die(&run, "cannot open /proc");
-	/* Without a COMMAND: acts on the runs on record. */
 	if (options.list)
-		return list_print(options.registry, options.as_json,
-		                  options.quiet);
+		return list_print(&options);
 	if (options.reap)
 		return reap_orphans(options.registry, options.quiet, true);
 	if (options.explain != NULL)
 		return explain(&options);
 	if (options.cancel != NULL)
-		return cancel_run(options.registry, options.cancel,
-		                  options.quiet);
+		return cancel_run(&options);
 
 	run.options = &options;
 	prepare(&run);
@@ -136,7 +130,7 @@ main(int argc, char *argv[])
 	run.supervisor = plain_fork();
 	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.supervisor = 0; /* it is compared with a lock's PID */
+		run.supervisor = 0; /* -1 would be all processes to kill(2) */
 		front_end(&front);  /* does not return */
 	}
 	if (run.supervisor == 0)
@@ -144,7 +138,7 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	/* Not the run's. After the fork: the supervisor must have no marks. */
+	/* Not before the fork: the supervisor would spare reused PIDs, too. */
 	if (run.had_children)
 		tree_spare(&(struct tree){ .target = run.supervisor }, NULL);
 	if (!front_watch(&front))
@@ -153,9 +147,8 @@ main(int argc, char *argv[])
 }
 
 /* A shell without job control ignores SIGINT and SIGQUIT for "timeout 9 cmd &",
- * and scripts send them by "kill -INT -$!": so timeout(1) leads a group, and
- * the command gets these signals with the default action. So it does with
- * "wdrun -s INT cmd &". */
+ * and scripts send them by "kill -INT -$!": so timeout(1), like wdrun -s INT,
+ * leads a group, and the command gets both with the default action. */
 static void
 heed_signals(const struct options *options)
 {
@@ -225,9 +218,8 @@ prepare(struct run *run)
 		die(run, "cannot open /dev/null");
 	if (run->options->die_with_parent)
 		run->parent_fd = open_parent(run, run->caller);
-	if (resources_prepare(run) == -1)
-		exit_failed(run);
-	if (output_setup(&run->output, run->options) == -1)
+	if (resources_prepare(run) == -1 ||
+	    output_setup(&run->output, run->options) == -1)
 		exit_failed(run);
 	target_prepare(run);
 
@@ -236,7 +228,7 @@ prepare(struct run *run)
 		die(run, "cannot open a signalfd");
 	/* bash may leave us children, as in "wdrun cmd > >(tee log)", which
 	 * kill_tree() spares. The dead are reaped here. */
-	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
+	while ((child = wait_poll(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	run->had_children = child != -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
@@ -292,7 +284,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 		*had_screen |= terminal_has_screen(terminal->fd);
 		message_facts->is_held = terminal_is_changed(terminal);
 	} else if (run->output.has_pty) {
-		/* Closed in a front: then no screen. */
+		/* In a front, this descriptor is closed: it shows no screen. */
 		*had_screen |=
 		    terminal_has_screen(run->output.fds[STDOUT_FILENO]);
 		message_facts->is_held = run->has_taken_over || *had_screen;
@@ -300,7 +292,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 }
 
 /* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
- * survivors; with leave, the run is over. */
+ * survivors; with leave, only a cancel leads here, and stops them at once. */
 static void
 begin_lingering(struct supervisor *self, int64_t now)
 {
@@ -314,8 +306,7 @@ begin_lingering(struct supervisor *self, int64_t now)
 	self->due[CLOCK_MAX_AFTER_EXIT] =
 	    duration_add(now, run->options->max_after_exit);
 	self->activity.since = 0;
-	if (run->options->idle_after_exit != NEVER)
-		self->due[CLOCK_SAMPLE] = now;
+	self->due[CLOCK_SAMPLE] = now;
 }
 
 /* Sends the first signal of a stop. Returns how many processes got it. */
@@ -330,8 +321,8 @@ stop_tree(struct supervisor *self, enum reason why)
 	const int64_t now = duration_now();
 
 	clocks_bound_stop(self, now);
-	/* Where no SIGKILL follows a cancel, --timeout stays, and ends a
-	 * command that ignores the cancel. */
+	/* With no SIGKILL after a cancel, --timeout still sends --signal to a
+	 * command that goes on. */
 	if (!is_cancel || self->due[CLOCK_KILL] != NEVER)
 		self->due[CLOCK_TIMEOUT] = NEVER;
 	self->due[CLOCK_ORPHANS] = now + MILLISECOND;
@@ -383,7 +374,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	const enum state from = self->state;
 	const enum state next = reasons[why].next;
 	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
-	size_t count = why == REASON_LAST_BOUND ? self->tree.count : 0;
+	size_t count = self->tree.count; /* for REASON_LAST_BOUND */
 
 	if (is_stop)
 		begin_stop(self, why, now);
@@ -423,7 +414,7 @@ supervise(struct supervisor *self)
 {
 	struct run *const run = self->run;
 	const int64_t started = duration_now();
-	/* At once: a front that died before PR_SET_PDEATHSIG sent no signal. */
+	/* No sleep at first: a front that died before prctl(2) woke nobody. */
 	int64_t until = started;
 
 	run->facts->output.started = started;
@@ -448,7 +439,7 @@ supervise(struct supervisor *self)
 /* Reaps all children, and makes the outcome. From now on the tree is not
  * signalled: its PIDs may be reused. */
 static void
-finish(struct supervisor *self)
+make_outcome(struct supervisor *self)
 {
 	struct run *const run = self->run;
 
@@ -480,7 +471,7 @@ be_supervisor(struct run *run)
 {
 	struct supervisor self = new_supervisor(run, 0);
 
-	if (getppid() == 0) { /* of another PID namespace */
+	if (getppid() == 0) { /* the front is in another PID namespace */
 		run->facts->refusal = "the command would be in another PID "
 		                      "namespace: unshare --pid needs --fork";
 		message("%s", run->facts->refusal);
@@ -490,7 +481,7 @@ be_supervisor(struct run *run)
 		detach(run, false);
 		supervise(&self);
 	}
-	finish(&self);
+	make_outcome(&self);
 	/* If we die from here on, the front does only the rest of this. */
 	supervisor_tell_phase(&self, PHASE_END);
 	resources_release(run);
@@ -502,8 +493,7 @@ be_supervisor(struct run *run)
 	_exit(0);
 }
 
-/* In the front: kills the tree in place of a killed supervisor, whose orphans
- * come here. */
+/* In the front: kills the tree in place of a supervisor that is dead. */
 static void
 take_over(struct run *run)
 {
@@ -517,5 +507,5 @@ take_over(struct run *run)
 		enter(&self, REASON_SUPERVISOR_LOST, duration_now());
 	/* Because of REASON_TREE_EMPTY or REASON_LAST_BOUND. */
 	enter(&self, decide(&self, duration_now()), duration_now());
-	finish(&self);
+	make_outcome(&self);
 }

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/kernel.h"
 
@@ -15,9 +14,8 @@ int fds_fill_standard(int flags);
  * Goes to "/", so that no mount stays busy, unless it KEEPS_DIRECTORY. */
 void fds_release(const int keep[], size_t count, bool keeps_directory);
 
-/* The mode, 0 if it is not known, and the inode of the file PATH in FD, or of
- * FD itself if PATH is "", without a request to the server of its file system,
- * which may hang. */
+/* Returns mode (0: unknown) and inode of PATH in FD, or of FD if PATH is "",
+ * without a request to a file server, which may hang. */
 struct kernel_statx fds_look_at(int fd, const char *path);
 
 /* Closes FD, unless FD is -1. Keeps errno. */

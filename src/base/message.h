@@ -1,7 +1,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 struct strbuf;
 

@@ -191,11 +191,7 @@ print(bool is_timeout, bool is_help)
 	}
 	if (is_help && !is_timeout)
 		strbuf_addf(&text, "%s", notes);
-
-	const int status = message_print(&text);
-
-	free(text.text);
-	return status;
+	return message_print(&text);
 }
 
 static bool
@@ -246,18 +242,16 @@ store(struct options *options, const struct row *row, const char *text)
 	int *const number = field;
 	int64_t *const time = field;
 	long status;
-	char *end;
 
 	switch (row->kind) {
 	case KIND_FLAG:
 		*(bool *)field = true;
 		return true;
 	case KIND_DURATION:
-		return duration_parse(text, time) == 0;
 	case KIND_BOUND:
 		if (duration_parse(text, time) == -1)
 			return false;
-		if (*time == 0)
+		if (row->kind == KIND_BOUND && *time == 0)
 			*time = NEVER;
 		return true;
 	case KIND_SIGNAL:
@@ -265,10 +259,10 @@ store(struct options *options, const struct row *row, const char *text)
 		*number = strcmp(text, "0") == 0 ? 0 : signal_parse(text);
 		return *number >= (options->is_timeout ? 0 : 1);
 	case KIND_STATUS:
-		status = strtol(text, &end, 10);
+		status = strtol(text, NULL, 10);
 		*number = (int)status;
 		/* strtol(3) takes blanks and signs, too. */
-		return end != text && status <= UINT8_MAX &&
+		return *text != '\0' && status <= UINT8_MAX &&
 		       text[strspn(text, "0123456789")] == '\0';
 	case KIND_SURVIVORS:
 		return store_survivors(field, text);
@@ -382,7 +376,7 @@ resolve(const char *option, struct files *files, const struct files *locks)
 	return true;
 }
 
-/* Refuses OPTIONS that make no sense together, or name no place of a file. */
+/* Refuses OPTIONS that exclude each other, or a path that leads nowhere. */
 static int
 check(struct options *options, bool has_command)
 {
@@ -491,7 +485,7 @@ options_read(struct options *options, int argc, char *argv[])
 		const int at = optind;
 		int found = getopt_long(argc, argv, letters, names, NULL);
 
-		/* What is short for several may be so for one of these. */
+		/* Several options may begin so, but only one of timeout(1). */
 		if (found == '?' && optopt == 0 && options->is_timeout) {
 			optind = at;
 			found =

@@ -9,6 +9,6 @@ struct options;
 /* Parses ARGV into *OPTIONS, which begins with all bytes 0; looks up the paths
  * of --lock and --cleanup, which may hang. Under a name that ends with
  * "timeout", ARGV is a command line of timeout(1), as in POSIX.1-2024 and GNU
- * coreutils 9, and that timeout's signal gets its default action. Returns the
- * exit status after --help, --version or a message, or OPTIONS_ARE_COMPLETE. */
+ * coreutils 9. Returns the exit status after --help, --version or a message, or
+ * OPTIONS_ARE_COMPLETE. */
 int options_read(struct options *options, int argc, char *argv[]);

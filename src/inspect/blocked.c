@@ -81,9 +81,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": the child WHICH, or all for
- * -1; of another group, as for wait4(2), an only child. Else says WORDS, as for
- * a tracer's child, or one of another PID namespace. */
+/* Says "child 4711", or "its children 4711, 4712": the child WHICH; all for -1;
+ * for another number, a group to wait4(2), an only child. Else says WORDS, as
+ * for a tracer's child, or one of another PID namespace. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -154,7 +154,7 @@ say_stop(struct scene *scene)
 		    signal == SIGTTIN ? "read" : "use");
 }
 
-/* A handler of SIGCHLD waits for children; sigwait(3), for its set alone. */
+/* Whoever handles SIGCHLD waits for children; sigwait(3) only for its set. */
 static void
 say_signals(struct scene *scene)
 {
@@ -337,9 +337,8 @@ static const struct {
 	{ "removing a file@0", WAIT_PATH, { SYS_unlink, SYS_rmdir } },
 #endif
 	{ "looking at a file system@0", WAIT_PATH, { SYS_statfs } },
-	{ "looking at a file@1", WAIT_PATH, { SYS_statx, SYS_newfstatat } },
-	{ "looking at a file@1", WAIT_PATH, { SYS_faccessat } },
-	{ "looking at a file@1", WAIT_PATH, { CALL_FACCESSAT2 } },
+	{ "looking at a file@1", WAIT_PATH, { SYS_statx, CALL_FACCESSAT2 } },
+	{ "looking at a file@1", WAIT_PATH, { SYS_newfstatat, SYS_faccessat } },
 	{ "making a directory@1", WAIT_PATH, { SYS_mkdirat } },
 	{ "removing a file@1", WAIT_PATH, { SYS_unlinkat } },
 	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_flock } },
@@ -403,7 +402,6 @@ thread_parse(struct thread *thread)
 	if (thread->state == 'T' || thread->state == 't')
 		wait = WAIT_STOPPED;
 	thread->wait = WAIT_OTHER;
-	thread->words = "";
 	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
 		const size_t row = i / CALLS_MAX;
 		const int call = rows[row].calls[i % CALLS_MAX];
@@ -435,8 +433,8 @@ read_thread(struct look *look, struct thread *thread)
 	                  sizeof(thread->function));
 	if (strcmp(thread->function, "0") == 0) /* not blocked, or refused */
 		thread->function[0] = '\0';
-	/* Yama refuses the call of a process that this one does not descend
-	 * from, although it is of this user: its function is known. */
+	/* Yama refuses the call of a process that does not descend from this
+	 * one, although it is of this user: its function is known. */
 	if (!look->is_refused &&
 	    procfs_read(thread->id, "syscall", thread->call,
 	                sizeof(thread->call)) == -1 &&

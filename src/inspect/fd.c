@@ -77,7 +77,7 @@ read_descriptor(pid_t pid, int fd)
 /* The descriptors that one of the functions below reads: 128 KiB. */
 static struct procfs_list fds;
 
-/* Links may hang in execve(2). A dead leader has none, but its threads may. */
+/* No link is read in execve(2), where that may hang, nor of a dead leader. */
 static void
 read_ends(struct scene *scene)
 {
@@ -183,8 +183,8 @@ static const struct table {
  * its connection; in the thread's network namespace. Returns the table; or
  * NULL, and ROW is "". */
 static const struct table *
-find_row(const struct scene *scene, unsigned long inode, const char *peer,
-         char row[TEXT_SIZE])
+find_socket(const struct scene *scene, unsigned long inode, const char *peer,
+            char row[TEXT_SIZE])
 {
 	for (const struct table *at = tables; at < tables + COUNT(tables);
 	     at++) {
@@ -287,7 +287,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	char row[TEXT_SIZE];
 	char peer_row[TEXT_SIZE];
 	char link[LOOK_LINK_SIZE];
-	const struct table *const table = find_row(scene, inode, NULL, row);
+	const struct table *const table = find_socket(scene, inode, NULL, row);
 	const bool is_unix = table == tables;
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 	const bool listens = state == (is_unix ? UNIX_LISTEN : TCP_LISTEN);
@@ -299,7 +299,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	if (is_unix) {
 		peer = peer_of(inode);
 		if (field(row, 7)[0] == '\0' && peer != 0) {
-			(void)find_row(scene, peer, NULL, row);
+			(void)find_socket(scene, peer, NULL, row);
 			word = " to ";
 		}
 		if (field(row, 7)[0] != '\0')
@@ -311,7 +311,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		    tcp_states[state] != NULL)
 			say(scene, "%s", tcp_states[state]);
 		if (state == TCP_ESTABLISHED &&
-		    find_row(scene, 0, row, peer_row) != NULL)
+		    find_socket(scene, 0, row, peer_row) != NULL)
 			peer = number_at(peer_row, 9);
 	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
@@ -425,9 +425,9 @@ fd_say(struct scene *scene, int fd)
 	return source;
 }
 
-/* Whether a descriptor with INFO has a lock on all of the file, of the kind
- * that the call takes: that is in the way, even for reading, as no other could
- * be beside it. It may have locks of both kinds. */
+/* Whether a descriptor with INFO has a lock on the whole file, of the kind that
+ * the call takes (it may have both). A lock for reading is in the way, too: it
+ * allows none for writing beside it, for which the call could wait instead. */
 static bool
 has_lock(const char *info, bool is_flock)
 {
@@ -487,8 +487,8 @@ find_holder(const struct scene *scene)
  * of several rows, some are of other threads; and none is there for an open
  * file description lock, nor, in another PID namespace, for a lock whose taker
  * is dead: locks_show(), fs/locks.c. Then LOCK is the file, by its fdinfo
- * (since Linux 5.14); unless the descriptor has a lock: whoever shares that is
- * not in the way. */
+ * (since Linux 5.14); but none if the descriptor has a lock: a process that
+ * shares it would be taken for the holder. */
 void
 fd_say_holder(struct scene *scene)
 {
@@ -515,14 +515,12 @@ fd_say_holder(struct scene *scene)
 		                   row, sizeof(row));
 
 		const char *const file = strstr(row, FILE_ID);
-		const bool is_known = file != NULL &&
-		                      strstr(file, "ino:") != NULL &&
-		                      strstr(file, "lock:") == NULL;
 
-		(void)snprintf(lock, sizeof(lock), "%s", is_known ? file : "");
+		if (file == NULL || strstr(file, "ino:") == NULL ||
+		    strstr(file, "lock:") != NULL)
+			return;
+		(void)snprintf(lock, sizeof(lock), "%s", file);
 	}
-	if (lock[0] == '\0')
-		return;
 	if (strcmp(lock, scene->lock) != 0) {
 		memcpy(scene->lock, lock, sizeof(lock));
 		scene->holder = find_holder(scene);

@@ -16,7 +16,6 @@
 #define ENDS_MAX     4096
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
-#define LOCK_SIZE    256
 
 struct look;
 struct sight;
@@ -91,7 +90,7 @@ struct scene {
 	bool has_more; /* more could be named, or are not known */
 
 	/* The lock that a thread waited for last, as a text, and its holder. */
-	char lock[LOCK_SIZE];
+	char lock[256];
 	pid_t holder;
 
 	/* The descriptors of the tree, process by process. */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,8 +62,8 @@ open_pty(struct stream *stream, int *slave_fd)
 	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(*slave_fd, &modes) == -1)
 		return -1;
-	/* The caller's may be raw, for this or another run, and then makes no
-	 * "\r\n" of "\n". */
+	/* For a terminal, this one makes "\r\n" of "\n": the caller's does not
+	 * while it is raw, for this or another run. */
 	if (!stream->is_terminal)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
@@ -86,8 +85,8 @@ open_stream(struct output *output, int fd)
 	if (stream->text == NULL || stream->out_fd == -1)
 		return refuse("cannot set up the output");
 
-	/* Each write of lines takes whole pages of a pipe. What fits into the
-	 * caller's without wdrun has to fit: the caller may read it later. */
+	/* Writes of lines may leave half of a pipe's pages empty: twice the
+	 * size holds what fits bare, as the caller may read it at the end. */
 	const int size = fcntl(stream->out_fd, F_GETPIPE_SZ); /* or -1 */
 
 	if (size <= PIPE_SIZE)
@@ -154,8 +153,7 @@ wants_keys(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	/* Keys of another session's terminal (after su(1)) may be for others.
-	 */
+	/* Keys of another session's terminal (su(1)) may be for others. */
 	if (!terminal_is_controlling(STDIN_FILENO) &&
 	    !terminal_is_controlling(STDOUT_FILENO))
 		return false;
@@ -180,8 +178,7 @@ output_setup(struct output *output, const struct options *options)
 	    options->until_failure == NULL && options->tee == NULL &&
 	    !options->pty)
 		return 0;
-	/* A pager or an editor needs a terminal, although we read its output.
-	 */
+	/* A pager or an editor needs a terminal, though we read its output. */
 	output->has_pty =
 	    options->pty || (!options->foreground && !options->setsid &&
 	                     terminal_is_controlling(STDIN_FILENO) &&

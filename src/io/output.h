@@ -108,6 +108,6 @@ int64_t output_last_heard(const struct output_facts *facts);
  * that no living process can write more. */
 bool output_is_empty(const struct output *output, bool at_end);
 
-/* Writes what its readers take at once, and closes the streams. Tells how many
- * bytes, of a stream's last 2 MiB, its reader and the copy have lost. */
+/* Writes what the readers take at once, and closes the streams. Tells how many
+ * bytes of each stream's last 2 MiB are lost, and how many of the copy. */
 void output_finish(struct output *output);

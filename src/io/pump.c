@@ -109,8 +109,8 @@ read_chunk(struct output *output, struct stream *stream)
 static void
 hang_up(struct output *output, struct stream *stream)
 {
-	/* The kernel signals the session's leader alone; others get EIO. But
-	 * when the leader exits, its foreground job gets SIGHUP, too. */
+	/* The kernel signals the session's leader alone, at whose exit the
+	 * foreground job gets SIGHUP. Our leader, the supervisor, lives on. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
 	if (group > 1 &&
@@ -223,8 +223,8 @@ carry_stream(struct output *output, struct stream *stream)
 			break;
 		is_found |= find_texts(output, stream);
 	}
-	/* All is written. Close, so that the reader sees the end; but with a
-	 * keyboard, a Ctrl-C that may have caused it has to come first. */
+	/* All is written: close, so that the reader sees the end. But with a
+	 * keyboard, the signal of a last Ctrl-C has to reach the job first. */
 	if (stream->in_fd == -1 && !is_pending(stream) &&
 	    !output->terminal.is_keyboard)
 		discard(stream);

@@ -22,8 +22,8 @@ terminal_is_controlling(int fd)
 {
 	const mode_t mode = fds_look_at(fd, "").mode;
 
-	/* tcgetsid(3) fails for any other terminal (ioctl_tty(2), TIOCGSID);
-	 * but of a pseudo-terminal's master it returns the slave's session. */
+	/* An ioctl(2) may hang on another file. On another terminal it fails
+	 * (TIOCGSID), but on a master it gives the slave's session. */
 	return (mode == 0 || S_ISCHR(mode)) && tcgetsid(fd) == getsid(0);
 }
 
@@ -73,8 +73,8 @@ terminal_open_shared(struct terminal *terminal)
 		fds_close(fd);
 		return is_stdin;
 	}
-	/* A script that runs us by "&" may ask for a password meanwhile. Where
-	 * the shell has made a group of us, it is no script. */
+	/* No modes are noted in the "&" of a script, which may be asking for a
+	 * password. A shell that makes a group of us is no script. */
 	if (getpgrp() != getpid() && terminal_types_nothing())
 		fds_close(fd);
 	else
@@ -94,9 +94,8 @@ terminal_is_changed(const struct terminal *terminal)
 	        memcmp(now.c_cc, old->c_cc, sizeof(old->c_cc)) != 0);
 }
 
-/* Whether PID may have set the modes of the terminal of its job: a pager or a
- * password prompt reads keys from it; or it is another user's, as sudo(8) is.
- */
+/* Whether PID may have set the modes of its job's terminal: a pager or password
+ * prompt reads keys from it; or it is another user's, as sudo(8) is. */
 static bool
 may_have_set_modes(pid_t pid)
 {

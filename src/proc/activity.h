@@ -13,7 +13,7 @@ struct tree;
 struct activity {
 	int64_t since; /* the first sample; 0: there is none */
 	int64_t last;  /* the last one */
-	int64_t cpu;   /* CPU time of the tree in that */
+	int64_t cpu;   /* the tree's CPU time at the last sample */
 	/* Since the first: CPU time; and of the threads that were alive at two
 	 * samples in a row the I/O, and the time of those that could run. */
 	int64_t work;

@@ -150,7 +150,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 		const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 		FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
 
-		/* No such file; or no thread: its children are another's. */
+		/* No such file; or the thread is gone, and has no children. */
 		if (children == NULL) {
 			has_files &= errno != ENOENT;
 			fds_close(fd);
@@ -279,10 +279,9 @@ procfs_bears(pid_t pid, const char *names)
 		*program = '\0';
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
-		const size_t known =
-		    length < COMM_SIZE ? length : COMM_SIZE - 1;
+		const size_t size = length < COMM_SIZE ? length : COMM_SIZE - 1;
 
-		if (ends_in(comm, names, known) ||
+		if (ends_in(comm, names, size) ||
 		    ends_in(words, names, length) ||
 		    ends_in(program, names, length))
 			return true;

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct strbuf;
@@ -35,8 +34,7 @@ struct procfs_list {
 	int numbers[PROCFS_LIST_MAX]; /* pages that are not used cost nothing */
 };
 
-/* Lists the names in the directory NAME, in DIR or of the process PID, that are
- * numbers; or nothing. */
+/* Lists the names that are numbers, in NAME of DIR or of PID; or nothing. */
 void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 void procfs_list_of(pid_t pid, const char *name, struct procfs_list *list);
 
@@ -62,8 +60,7 @@ const char *procfs_value(const char *text, const char *name);
 #define SUPERVISOR_STOPPED  "wd-supervisor T" /* as the target is */
 #define SUPERVISOR_STOPPING "wd-supervisor E" /* it ends the run */
 
-/* Whether the name of PID begins with NAME. Each name of a supervisor begins
- * with SUPERVISOR_NAME. */
+/* Whether PID's name begins with NAME: a supervisor's with SUPERVISOR_NAME. */
 bool procfs_has_name(pid_t pid, const char *name);
 
 /* What is not known is 0. */
@@ -92,7 +89,7 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* The same from TEXT, a stat file. Does not set errno. */
+/* From TEXT, a stat file: STATE, PARENT and those three. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
@@ -126,9 +123,8 @@ void procid_kill(const struct procid *procid, int signal);
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /* The ID of a run: the PID of its front, "-", and its start in nanoseconds
- * since the epoch, in hexadecimal. Each process of the run inherits it as
- * WDRUN_ID: in a run within a run a path, OUTER/INNER, since it is the outer
- * run's, too. */
+ * since the epoch, in hexadecimal. Each process of the run inherits WDRUN_ID:
+ * that, or in a run within a run a path, OUTER/INNER, of both runs. */
 #define RUNID_VARIABLE  "WDRUN_ID"
 #define RUNID_SIZE      48   /* of an ID, with its null byte */
 #define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */

@@ -157,7 +157,7 @@ signal_die_by(int number)
 /* --- children ------------------------------------------------------------- */
 
 pid_t
-wait_peek(pid_t pid, int options, siginfo_t *info)
+wait_poll(pid_t pid, int options, siginfo_t *info)
 {
 	info->si_pid = 0;
 	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
@@ -200,7 +200,7 @@ wait_or_kill(pid_t child, int64_t until)
 	siginfo_t end;
 
 	/* Not by a pidfd, which a sandbox may refuse. */
-	while (child > 1 && wait_peek(child, WEXITED | WNOWAIT, &end) == 0) {
+	while (child > 1 && wait_poll(child, WEXITED | WNOWAIT, &end) == 0) {
 		if (duration_now() >= until) {
 			(void)kill(child, SIGKILL);
 			return;

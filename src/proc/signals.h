@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 
 /* Signals 1 to 64 in masks. Not a sigset_t: glibc takes out 32 and 33, musl 34
@@ -64,7 +63,7 @@ _Noreturn void signal_die_by(int number);
 /* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
  * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
  * and fills *INFO; 0 without an event; -1 without such a child. */
-pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+pid_t wait_poll(pid_t pid, int options, siginfo_t *info);
 
 /* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
  * the most that one of them used, in KiB: getrusage(2). */
@@ -78,6 +77,5 @@ int pidfd_open(pid_t pid);
  * _exit(2), and call neither raise(3), abort(3) nor pthread functions. */
 pid_t plain_fork(void);
 
-/* Waits until CHILD is dead, and at UNTIL kills it; does not reap it. 0 and 1
- * stand for no child. */
+/* Waits until CHILD (0, 1: none) is dead; at UNTIL kills it. Does not reap. */
 void wait_or_kill(pid_t child, int64_t until);

@@ -68,9 +68,8 @@ tree_take_priority(void)
 /* --- the tree ------------------------------------------------------------- */
 
 /* Pages that are not used cost nothing. There is one tree in a process. */
-static struct member listed[PROCFS_LIST_MAX]; /* the list */
-static struct member
-    pending[PROCFS_LIST_MAX]; /* a stack: still to be visited */
+static struct member listed[PROCFS_LIST_MAX];  /* the list */
+static struct member pending[PROCFS_LIST_MAX]; /* a stack: to be visited */
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
@@ -126,7 +125,7 @@ child_is_living(pid_t pid)
 
 	/* Without WEXITED, waitid(2) passes over zombies:
 	 * wait_consider_task(), wait_task_zombie(). */
-	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != -1;
+	return wait_poll(pid, WSTOPPED | WNOWAIT, &info) != -1;
 }
 
 /* PID's age at the first signal, rounded up to a TICK; 0: it is not known. */
@@ -135,16 +134,15 @@ time_before_signal(const struct tree *tree, pid_t pid)
 {
 	struct procstat stat;
 
-	return procstat_read(pid, &stat) == -1
-	           ? 0
-	           : procstat_age(&stat) -
-	                 (duration_now() - tree->signalled_at);
+	if (procstat_read(pid, &stat) == -1)
+		return 0;
+	return procstat_age(&stat) - (duration_now() - tree->signalled_at);
 }
 
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
  * to our own at once: to look at each first takes ten times as long. */
 static void
-push_children(const struct tree *tree, int dir, pid_t pid)
+reach_children(const struct tree *tree, int dir, pid_t pid)
 {
 	static struct procfs_list list;
 
@@ -179,8 +177,8 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	}
 }
 
-/* Begins a reading, with SIGNAL or 0: those to be visited are the children of
- * this process, but the spared, or the root. Returns whether /proc has them. */
+/* Begins a reading, with SIGNAL or 0, of the ROOT, or, without one, of this
+ * process's children less the spared. Returns whether /proc has them. */
 static bool
 begin_walk(struct tree *tree, int signal)
 {
@@ -194,7 +192,7 @@ begin_walk(struct tree *tree, int signal)
 	struct procstat stat;
 
 	/* Also above a ROOT: without "children" files, it reads /proc. */
-	push_children(tree, dir, tree->self);
+	reach_children(tree, dir, tree->self);
 	fds_close(dir);
 	if (tree->root == 0)
 		return dir != -1;
@@ -274,7 +272,7 @@ visit(struct tree *tree, struct member process)
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
 		signal_process(tree, &process, dir, walk.signal);
-	push_children(tree, dir, process.pid);
+	reach_children(tree, dir, process.pid);
 	if (walk.is_first && !has(seen, process.pid) &&
 	    !had_signal(tree, process.pid)) {
 		signal_process(tree, &process, dir, walk.signal);
@@ -379,9 +377,8 @@ tree_spare(struct tree *tree, const char *names)
 
 /* --- the first signal ----------------------------------------------------- */
 
-/* Signals the target's group, which is nobody else's until the target is
- * reaped; the target alone, if KEEP may spare some of the group; both, if the
- * target has left it. */
+/* Signals the target's group, nobody else's until the target is reaped; or the
+ * target alone, if KEEP may spare some of it; or both, if the target left. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
@@ -451,7 +448,7 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 	if (is_real_time)
 		(void)set_policy(SCHED_OTHER);
 
-	const bool is_reaped = wait_peek(child, WEXITED, end) > 0;
+	const bool is_reaped = wait_poll(child, WEXITED, end) > 0;
 
 	if (is_real_time)
 		(void)set_policy(SCHED_RR);
@@ -513,8 +510,7 @@ kill_unwatched(struct tree *tree)
 }
 
 /* Lets the watchers of runs within this one, and what waits for them, end by
- * themselves, with status, report and locks in order: for INNER_BOUND at most.
- */
+ * themselves, with status, report and locks in order, within INNER_BOUND. */
 static void
 end_inner_runs(struct tree *tree)
 {

@@ -2,9 +2,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/duration.h"
 
@@ -44,12 +42,11 @@ struct tree {
 	bool all_have_signal;  /* and all of the tree */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
-	/* Of procfs_bears(); or NULL: else no group is signalled as a whole. */
+	/* Names of --keep, or NULL; with them, no group is signalled whole. */
 	const char *keep;
 	bool spares; /* children that are not of the tree */
-	/* In a front, which has not seen who was an orphan, with SPARES:
-	 * spares, whenever it comes, a session's leader that bears a name of
-	 * KEEP. */
+	/* In a front, which cannot tell orphans: spares each session's leader
+	 * that bears a name of KEEP, whenever it comes. Needs SPARES. */
 	bool keeps_leaders;
 	pid_t self;   /* procfs_self(), as last read */
 	bool is_ours; /* /proc has the PIDs of this process's namespace */
@@ -74,15 +71,14 @@ bool tree_is_empty(struct tree *tree);
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
- * alone; where the target is reaped, to each process of the tree in that group:
- * the kernel gives that number to no other group while one of them lives. */
+ * alone; with KEEP, or where the target is reaped, to each process of the tree
+ * in GROUP: no other group gets that number while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
 
 #define ANY_GROUP (-1) /* 0 is a group of another PID namespace */
 
 /* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
- * which is not another's: the caller's, or one that has a member; or ANY_GROUP.
- */
+ * which is not another's: the caller's, or one with a member; or ANY_GROUP. */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call

@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
+#include "watchdog.h"
 
 #define WIDTH_MAX  8192 /* of a row that does not go to a terminal */
 #define HEAD       "NAME              ID       STATE         AGE    LEFT  COMMAND"
@@ -71,38 +72,36 @@ add_object(struct strbuf *text, const struct entry *entry, int64_t now)
 }
 
 int
-list_print(const char *given, bool as_json, bool is_quiet)
+list_print(const struct options *options)
 {
 	struct registry registry = { .count = 0 };
 	struct winsize size;
 	size_t width = WIDTH_MAX;
 	struct strbuf text = { .grows = true };
 	const int64_t now = duration_of_clock(CLOCK_REALTIME);
-	int status = STATUS_FAILED;
 
-	registry_begin(&registry, given);
+	registry_begin(&registry, options->registry);
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
 	    size.ws_col < width)
 		width = size.ws_col;
-	if (!as_json)
+	if (!options->as_json)
 		strbuf_addf(&text, "%.*s\n", (int)width, HEAD);
 	for (size_t i = 0; i < registry.count; i++) {
-		if (as_json)
+		if (options->as_json)
 			add_object(&text, &registry.entries[i], now);
 		else
 			add_row(&text, &registry.entries[i], now, width);
 	}
-	if (as_json)
+	if (options->as_json)
 		strbuf_addf(&text, registry.count == 0 ? "[]\n" : "\n]\n");
 	/* Nothing is printed but a complete list. */
-	if (registry.is_read)
-		status = as_json || registry.count > 0 ? message_print(&text)
-		                                       : EXIT_SUCCESS;
-	if (registry.is_read && !as_json && registry.count == 0 && !is_quiet)
+	if (!registry.is_read)
+		return STATUS_FAILED;
+	if (options->as_json || registry.count > 0)
+		return message_print(&text);
+	if (!options->quiet)
 		message("no runs on record in %s", registry.path);
-	free(text.text);
-	registry_end(&registry);
-	return status;
+	return EXIT_SUCCESS;
 }
 
 /* Stops the run of ENTRY. Returns 0, or -1 after a message. */
@@ -192,30 +191,30 @@ find_run(struct registry *registry, const char *option, const char *which,
 }
 
 int
-cancel_run(const char *given, const char *which, bool is_quiet)
+cancel_run(const struct options *options)
 {
-	struct registry registry = { .is_quiet = is_quiet };
+	struct registry registry = { .is_quiet = options->quiet };
 	struct entry *entry;
 
-	registry_begin(&registry, given);
+	registry_begin(&registry, options->registry);
 
-	int status = find_run(&registry, "cancel", which, &entry);
+	const int status =
+	    find_run(&registry, "cancel", options->cancel, &entry);
 
-	if (status == EXIT_SUCCESS && stop(&registry, entry) == -1)
-		status = STATUS_FAILED;
-	registry_end(&registry);
-	return status;
+	return status == EXIT_SUCCESS && stop(&registry, entry) == -1
+	           ? STATUS_FAILED
+	           : status;
 }
 
 int
-explain_run(const char *given, const char *which, pid_t *root)
+explain_run(const struct options *options, pid_t *root)
 {
 	struct registry registry = { .count = 0 };
 	struct entry *entry;
 
-	registry_begin(&registry, given);
+	registry_begin(&registry, options->registry);
 
-	int status = find_run(&registry, "explain", which, &entry);
+	int status = find_run(&registry, "explain", options->explain, &entry);
 
 	if (status == EXIT_SUCCESS && entry->is_orphaned) {
 		message("--explain: run %s is orphaned: --reap kills what it "

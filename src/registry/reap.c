@@ -18,7 +18,7 @@
 #include "base/status.h"
 #include "proc/signals.h"
 
-#define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
+#define SCANS_EMPTY 10  /* in a row: then nobody is left who forks and exits */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
@@ -64,8 +64,8 @@ add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
 	cmdline_add(line, pid, width);
 }
 
-/* Reads the path of SIGHT; nothing for a moment within execve(2). Returns
- * whether that may be read. */
+/* Reads WDRUN_ID of SIGHT, which is empty for a moment in execve(2). Returns
+ * whether this process may read it. */
 static bool
 read_path(struct sight *sight)
 {
@@ -154,9 +154,9 @@ is_kept(const struct search *search, const struct entry *run, pid_t pid)
 }
 
 /* Whether the process of SIGHT is to be killed, since it is of RUN. The proof
- * is the run's ID, or a proven session or parent. A parent that lives after the
- * child was read is the one that the child has shown. The last scan only names
- * the process, if it outlives the bound. */
+ * is the run's ID, or a proven session or parent. A noted parent that lives on
+ * after the child was read has kept its PID: so it is the parent. The last scan
+ * only names the process, if it outlives the bound. */
 static bool
 judge(const struct search *search, struct entry *run, const struct sight *sight)
 {
@@ -297,7 +297,7 @@ remove_files(struct entry *run)
 
 /* Takes RUN off the record if nobody is left. Returns whether it is off. */
 static bool
-finish(struct entry *run, const struct registry *registry)
+finish_run(struct entry *run, const struct registry *registry)
 {
 	const struct record record = { registry->directory_fd, run->fd };
 	const char *const name = entry_value(run, "name", NULL);
@@ -340,8 +340,8 @@ finish_taken(const struct registry *registry)
 
 		scan(&search);
 		empty = search.count > before ? 0 : empty + 1;
-		/* All children of the stopped are stopped, too: dead, a parent
-		 * would prove nothing. */
+		/* Not before: a dead parent does not prove whose child a
+		 * process is. When nobody is new, all children are stopped. */
 		if (empty > 0)
 			kill_noted(&search);
 		duration_sleep(PAUSE);
@@ -359,7 +359,7 @@ finish_taken(const struct registry *registry)
 	free(search.processes);
 	for (size_t i = 0; i < registry->count; i++) {
 		if (registry->entries[i].is_taken)
-			is_done &= finish(&registry->entries[i], registry);
+			is_done &= finish_run(&registry->entries[i], registry);
 	}
 	return is_done;
 }
@@ -408,7 +408,7 @@ finish_in_helper(const struct registry *registry)
 		_exit(0);
 	wait_or_kill(helper, duration_now() + BOUND);
 	wait_or_kill(helper, duration_now() + BOUND); /* until it is dead */
-	(void)wait_peek(helper, WEXITED, &info);      /* reaps it */
+	(void)wait_poll(helper, WEXITED, &info);      /* reaps it */
 }
 
 int

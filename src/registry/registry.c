@@ -126,8 +126,8 @@ read_host(char host[REGISTRY_HOST_SIZE])
 }
 
 /* Opens the registry GIVEN, or the default one, and makes it if TO_MAKE. Nobody
- * else may write there, who could name any process and file. Returns false
- * after a message; without TO_MAKE, no registry is none to open. */
+ * else may write there: whoever can names any process and file. Returns false
+ * after a message. Without TO_MAKE, a registry may be missing. */
 static bool
 open_registry(struct registry *registry, const char *given, bool to_make)
 {
@@ -169,7 +169,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 
 /* Whether the entry FD is locked after COMMAND, F_OFD_SETLK or its like. */
 static bool
-lock(int fd, int command)
+entry_lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
@@ -224,7 +224,7 @@ record_begin(struct record *record, const struct options *options,
 		fds_close(record->fd);
 		record->fd = open_entry(record->directory_fd, id,
 		                        O_CREAT | O_EXCL | O_APPEND);
-		is_locked = lock(record->fd, F_OFD_SETLKW) &&
+		is_locked = entry_lock(record->fd, F_OFD_SETLKW) &&
 		            fstat(record->fd, &status) == 0;
 	} while (is_locked && status.st_nlink == 0);
 	if (is_locked && procid_read(getpid(), &front) == 0) {
@@ -304,7 +304,7 @@ registry_await(const struct registry *registry, const struct entry *entry,
 
 	for (;;) {
 		const int fd = open_entry(registry->directory_fd, entry->id, 0);
-		const bool is_held = lock(fd, F_OFD_GETLK);
+		const bool is_held = entry_lock(fd, F_OFD_GETLK);
 		const bool is_alive = procstat_read(front->pid, &stat) == 0 &&
 		                      stat.start == front->start &&
 		                      !stat.is_dead;
@@ -371,12 +371,12 @@ read_entry(struct registry *registry, struct entry *entry)
 		        registry->path, entry->id, strerror(errno));
 	}
 
-	/* Tested after the entry was read. Before: a run that begins in between
-	 * would be read whole, but seem unlocked, that is orphaned. */
-	entry->is_held = lock(fd, F_OFD_GETLK);
+	/* Last: a run that begins between this test and a later read would be
+	 * read whole, but seem unlocked, that is orphaned. */
+	entry->is_held = entry_lock(fd, F_OFD_GETLK);
 	(void)fstat(fd, &status);
 	/* What a front has left that was killed before it wrote. */
-	if (is_read && status.st_size == 0 && lock(fd, F_OFD_SETLK))
+	if (is_read && status.st_size == 0 && entry_lock(fd, F_OFD_SETLK))
 		(void)record_end(&(struct record){ registry->directory_fd, fd },
 		                 entry->id);
 	fds_close(fd);
@@ -444,7 +444,7 @@ registry_take(struct registry *registry, struct entry *entry)
 	entry->text = NULL;
 	entry->fd = open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
 	entry->is_taken =
-	    lock(entry->fd, F_OFD_SETLK) && read_entry(registry, entry);
+	    entry_lock(entry->fd, F_OFD_SETLK) && read_entry(registry, entry);
 	return entry->is_taken;
 }
 

@@ -89,9 +89,9 @@ struct record {
 /* Whether the run is to be on record: OPTIONS have a name or a registry. */
 bool record_is_wanted(const struct options *options);
 
-/* In the front: puts the run ID on record, from NOW on, in ns since the epoch,
- * if that is wanted. May make the registry. Returns 0, or -1 after a message.
- */
+/* In the front: puts the run ID on record, if that is wanted. NOW, in ns since
+ * the epoch, is when its wait for locks begins. May make the registry. Returns
+ * 0, or -1 after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 
@@ -119,7 +119,7 @@ struct registry {
 };
 
 /* Reads the registry GIVEN, or the default one, into REGISTRY; no entries where
- * that is missing. End it anyway. */
+ * that is missing. End it anyway, unless this process ends. */
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 
@@ -136,18 +136,18 @@ bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */
 
-/* What wdrun does instead of running a command. GIVEN is the registry of the
- * options, or NULL. Each returns the exit status. */
+/* What wdrun does instead of running a command. Each returns the exit status.
+ */
 
-/* --list, with AS_JSON --json: prints the runs on record. */
-int list_print(const char *given, bool as_json, bool is_quiet);
+/* --list: prints the runs on record. */
+int list_print(const struct options *options);
 
-/* --cancel=WHICH, an ID, name or PID: stops that run, and waits for its end. */
-int cancel_run(const char *given, const char *which, bool is_quiet);
+/* --cancel: stops the run that it means, and waits for its end. */
+int cancel_run(const struct options *options);
 
-/* --explain: stores as *ROOT the supervisor of the run that WHICH means; or its
- * front, as long as that waits for a lock. Returns the exit status. */
-int explain_run(const char *given, const char *which, pid_t *root);
+/* --explain: stores as *ROOT the supervisor of the run that it means; or its
+ * front, as long as that waits for a lock. */
+int explain_run(const struct options *options, pid_t *root);
 
 /* Finishes the runs whose watchers are dead; if IS_REQUESTED, by --reap. Before
  * a run: for 10 seconds at most, tells only what it has done, and fails only

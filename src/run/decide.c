@@ -102,7 +102,7 @@ nobody_is_awaited(const struct run *run)
 }
 
 static bool
-counts(const struct supervisor *self, enum clock clock)
+clock_runs(const struct supervisor *self, enum clock clock)
 {
 	return (clocks[clock].states & IN(self->state)) != 0 &&
 	       self->paused_at == NEVER;
@@ -117,15 +117,14 @@ first_due(const struct supervisor *self, int64_t now)
 	const int64_t tenth = run->options->until_grace / UNTIL_GRACES;
 	const int64_t silence = tenth < SECOND ? tenth : SECOND;
 	/* The command's output has ended since the text of --until. Output that
-	 * goes on may be of an agent that has only echoed its prompt, with the
-	 * text. */
+	 * goes on may be of an agent that has only echoed its prompt. */
 	const bool is_complete =
 	    output->found != 0 &&
 	    (!output->went_on || now - self->heard >= silence);
 	enum reason why = REASON_NONE;
 
 	for (enum clock i = 0; i < CLOCK_COUNT && why == REASON_NONE; i++) {
-		if (counts(self, i) && now >= self->due[i])
+		if (clock_runs(self, i) && now >= self->due[i])
 			why = clocks[i].reason;
 	}
 	if (why == REASON_SURVIVORS_IDLE && self->state == STATE_RUNNING)
@@ -172,7 +171,7 @@ next_due(const struct supervisor *self)
 	int64_t next = NEVER;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (counts(self, i) && self->due[i] < next)
+		if (clock_runs(self, i) && self->due[i] < next)
 			next = self->due[i];
 	}
 	return next;

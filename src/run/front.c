@@ -10,7 +10,7 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-/* Bytes that a drain reads. The tree's pipes hold less: more is of others. */
+/* Bytes that a drain reads. The tree's pipes hold less; the rest is others'. */
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
 #define STOP_WAITS    25 /* for others of the group to stop */
@@ -18,7 +18,7 @@
 #define PATIENCE      (10 * SECOND)       /* beyond the supervisor's deadline */
 #define LOOK_WAIT     (500 * MILLISECOND) /* more than LOOK_BOUND */
 #define LOOK_PATIENCE (2 * SECOND)        /* then --kill-after runs */
-#define CLOSED_MAX    10 /* in a row, behind which no lock is looked for */
+#define CLOSED_MAX    10 /* in a row: then no more descriptors are tried */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -26,7 +26,7 @@ wake_supervisor(const struct front *self)
 {
 	const pid_t supervisor = self->run->supervisor;
 
-	/* Without it, a cancel would wait until the supervisor is late. */
+	/* Again if kill(2) fails: else a cancel waits for a late supervisor. */
 	if (!self->supervisor_is_dead && kill(supervisor, SIGCHLD) == -1)
 		(void)kill(supervisor, SIGCHLD);
 }
@@ -52,7 +52,7 @@ pump_until(const struct front *self, int64_t until)
 /* Whether this process has locked the file of FD by fcntl(2): the kernel shows
  * that at the descriptor that took the lock: proc(5), fdinfo. */
 static bool
-has_lock(int fd)
+has_fcntl_lock(int fd)
 {
 	char name[32];
 	char text[1024];
@@ -69,7 +69,7 @@ front_list_inherited_fds(int *fds)
 	bool is_locked = false;
 	int closed = 0;
 
-	/* A list in /proc takes a fifth of a start. */
+	/* Not by the list in /proc, which takes a fifth of a start. */
 	for (int fd = 0; count < INHERITED_FDS && closed < CLOSED_MAX; fd++) {
 		const int flags = fcntl(fd, F_GETFD);
 
@@ -78,7 +78,8 @@ front_list_inherited_fds(int *fds)
 		if (flags != 0)
 			continue;
 		fds[count++] = fd;
-		is_locked = is_locked || (fd > STDERR_FILENO && has_lock(fd));
+		is_locked =
+		    is_locked || (fd > STDERR_FILENO && has_fcntl_lock(fd));
 	}
 	return is_locked ? &fds[count] : fds;
 }
@@ -165,8 +166,9 @@ stop_job(struct front *self, unsigned stop)
 	struct run *const run = self->run;
 	struct facts *const facts = run->facts;
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
-	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
-	const int by = is_key ? target_stop : SIGTSTP;
+	const bool is_tty_stop =
+	    (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
+	const int by = is_tty_stop ? target_stop : SIGTSTP;
 	const bool is_for_all =
 	    target_stop == SIGTSTP && run->output.terminal.is_keyboard;
 	const int64_t began = duration_now();
@@ -206,7 +208,7 @@ stop_job(struct front *self, unsigned stop)
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target lasts until its sender undoes it. */
-	if (facts->job_stop == stop && (is_continued != 0 || is_key)) {
+	if (facts->job_stop == stop && (is_continued != 0 || is_tty_stop)) {
 		facts->undone_stop = stop;
 		order_give(facts, SIGCONT, false);
 		wake_supervisor(self);
@@ -227,7 +229,7 @@ end_of_stop(const struct front *self)
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
- * After its outcome it is late at once, and has PATIENCE for the files. */
+ * After the outcome that is now: end_late_supervisor() adds PATIENCE. */
 static void
 look_at_facts(struct front *self)
 {
@@ -260,13 +262,12 @@ look_at_facts(struct front *self)
 static void
 signal_tree(const struct run *run, int signal)
 {
-	const char *const keep = run->options->keep;
 	const bool has_exited = target_may_be_reaped(run);
 	struct tree tree = {
 		.target = has_exited ? run->supervisor : run->target->pid,
 		.group = run->target->pid,
-		.keep = keep,
-		.keeps_leaders = keep != NULL,
+		.keep = run->options->keep,
+		.keeps_leaders = run->options->keep != NULL,
 	};
 
 	if (has_exited)
@@ -327,14 +328,14 @@ take_signal(struct front *self)
 		return signal;
 	}
 	self->supervisor_is_dead |=
-	    wait_peek(run->supervisor, WEXITED, &info) > 0;
+	    wait_poll(run->supervisor, WEXITED, &info) > 0;
 	/* Reaps orphans, if this is PID 1, and children from before wdrun's
 	 * exec. Stops at a dead supervisor or target, whose status is still to
 	 * be read. */
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
+	while ((child = wait_poll(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
 	       child != run->supervisor &&
 	       (child != run->target->pid || target_may_be_reaped(run)))
-		(void)wait_peek(child, WEXITED, &info);
+		(void)wait_poll(child, WEXITED, &info);
 	return signal;
 }
 

@@ -34,9 +34,8 @@ count_unless_copy(struct facts *facts, int signal)
 	                                      duration_stamp());
 }
 
-/* At the end of a session, systemd(1) sends SIGTERM and SIGHUP, and the
- * terminal sends SIGHUP, too: so SIGHUP is neither a second signal nor a third.
- */
+/* systemd(1) ends a session by SIGTERM and SIGHUP, and the terminal sends a
+ * SIGHUP, too: so that is neither a second signal nor a third. */
 static void
 count_cancel(struct facts *facts, int signal)
 {
@@ -49,9 +48,9 @@ order_give(struct facts *facts, int signal, bool is_for_job)
 {
 	const bool is_continue = signal == SIGCONT;
 
-	/* As the kernel does: prepare_signal(), kernel/signal.c. But a stop
-	 * keeps an ordered SIGCONT, as that has continued the front. SIGCONT is
-	 * obeyed first: its number is lower, but on MIPS. */
+	/* SIGCONT drops stops that wait: prepare_signal(), kernel/signal.c. But
+	 * a stop drops no ordered SIGCONT, as that has continued the front; the
+	 * stop is obeyed last, as SIGCONT has the lower number, but on MIPS. */
 	for (int i = 0; i < 2 && is_continue; i++)
 		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
 	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
@@ -106,23 +105,20 @@ note_sender(struct run *run, const siginfo_t *info)
 
 	if (run->facts->cancels > 0)
 		return;
-
-	const bool is_outer = procfs_has_name(pid, SUPERVISOR_NAME);
-
+	sender->is_outer = procfs_has_name(pid, SUPERVISOR_NAME);
 	sender->is_systemd = procfs_has_name(pid, "systemd");
 	sender->signal = info->si_signo;
 	sender->pid = pid;
 	sender->is_told =
 	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
-	sender->is_outer = is_outer;
 	/* First: a zombie has no command line, but its parent is known. */
-	if (is_outer)
+	if (sender->is_outer)
 		strbuf_addf(&line, SUPERVISOR_NAME);
 	else
 		cmdline_add(&line, pid, SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
-	sender->is_of_run = !is_outer && is_of_run(run, pid);
+	sender->is_of_run = !sender->is_outer && is_of_run(run, pid);
 }
 
 bool
@@ -212,8 +208,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
 	const bool is_job_control =
 	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
-	const bool is_of_terminal = info->si_code == SI_KERNEL;
-	/* The supervisor of an outer run passes one on, or begins a stop. */
+	const bool is_of_kernel = info->si_code == SI_KERNEL;
+	/* From an outer run's supervisor: only if that does not end its run. */
 	const bool is_reload =
 	    order_is_reload(run, signal) &&
 	    !procfs_has_name(info->si_pid, SUPERVISOR_STOPPING);
@@ -226,8 +222,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		return false;
 	}
 	if ((signal_is_ignored(signal) &&
-	     (is_of_terminal || !is_terminating || !is_reload)) ||
-	    (is_of_terminal && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
+	     (is_of_kernel || !is_terminating || !is_reload)) ||
+	    (is_of_kernel && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
 
@@ -242,18 +238,17 @@ order_pass_on(struct run *run, const siginfo_t *info)
 
 	const bool is_for_job = reaches_job(run, info);
 	const bool cancels = is_terminating && !run->options->passes_on &&
-	                     (is_of_terminal || !is_reload);
+	                     (is_of_kernel || !is_reload);
 
 	if (is_for_job && !is_job_control && note_key_of_target(run, info))
 		return false;
 
-	/* A signal of another run's stop comes to the supervisor, too. */
+	/* When an outer run stops, its signal comes to both watchers. */
 	const bool is_new = is_job_control || count_unless_copy(facts, signal);
 
-	if (!is_new && !is_of_terminal &&
-	    (is_terminating || facts->cancels > 0))
+	if (!is_new && !is_of_kernel && (is_terminating || facts->cancels > 0))
 		return false;
-	facts->is_for_group = is_of_terminal || is_of_shell(run, info->si_pid);
+	facts->is_for_group = is_of_kernel || is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info);
 	if (cancels)
@@ -301,7 +296,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 
 	const atomic_uint *const counted = &facts->counted_ms[signal];
 	unsigned *const last_of_outer = &self->last_of_outer_ms[signal];
-	/* Each signal that was counted here has one copy of an outer run. */
+	/* Of each signal that was counted here, an outer run sends a copy. */
 	const bool is_late = is_outer && *counted != *last_of_outer &&
 	                     duration_is_recent(*counted, OUTER_COPY_TIME);
 	const bool is_new = !is_late && count_unless_copy(facts, signal);

@@ -29,8 +29,8 @@
 /* When a run has something to do without an event. decide.c says in which
  * states each clock counts. Of several that are due, the first here counts. */
 enum clock {
-	/* --die-with-reader: whoever closes the command's output often closes
-	 * its input, too, and waits: the command may end by itself. */
+	/* --die-with-reader, a second later: whoever closes the output often
+	 * closes the input, too, and waits until the command has ended. */
 	CLOCK_READER,
 	CLOCK_TIMEOUT,   /* --timeout */
 	CLOCK_UNTIL,     /* --until-grace, since TEXT and the last output */
@@ -64,8 +64,8 @@ struct target {
 	atomic_int has_exited;
 };
 
-/* Who has sent the first signal that cancelled the run; until one has, the last
- * terminating signal. */
+/* The sender of the first signal that cancelled the run; before that, of the
+ * last terminating signal. */
 struct sender {
 	int signal;   /* 0: none came */
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
@@ -104,7 +104,7 @@ struct sender {
  * (2) and the front, in the drain, when the supervisor is dead
  */
 struct facts {
-	struct message_facts messages; /* first: it ends at a used page */
+	struct message_facts messages; /* first: its text fills whole pages */
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
@@ -133,7 +133,7 @@ struct facts {
 	 * to 32, and 33 to 64. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;        /* terminating signals for the run */
-	atomic_int is_for_group;    /* the last, if it cancels nothing */
+	atomic_int is_for_group;    /* the last order, unless it is a cancel */
 	struct sender cancelled_by; /* orders.c */
 	atomic_uint counted_ms[65]; /* stamps of signals; 0: not counted */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
@@ -188,10 +188,10 @@ struct supervisor {
 	struct tree tree;
 	bool front_is_dead;
 
-	int reload;         /* the last signal that was for the target alone */
+	int reload;         /* the last terminating one for the target alone */
 	int cancel_signal;  /* the last terminating signal */
 	int target_stop;    /* the signal that has stopped the target, or 0 */
-	int stop_order;     /* to the front since SIGCONT; SIGTSTP wins */
+	int stop_order;     /* the front's stop since SIGCONT; SIGTSTP wins */
 	unsigned job_stops; /* so many numbers of facts.job_stop were given */
 	pid_t senders[65];  /* of each signal to this process, the last */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
@@ -280,12 +280,11 @@ void order_give(struct facts *facts, int signal, bool is_for_job);
  * ignores, only the target knows the meaning. After a cancel, none is. */
 bool order_is_reload(const struct run *run, int signal);
 
-/* In the front: gives the order, if the signal of INFO is one; returns that. */
+/* In the front: gives the order, if the signal of INFO is one; then true. */
 bool order_pass_on(struct run *run, const siginfo_t *info);
 
-/* Gives the orders of the keys that have come to this process. Called before
- * each fork up to the target's: later, the front would believe that the target
- * has had them. */
+/* Orders the keys that came to this process before a fork, up to the target's:
+ * later, the front would believe that the target has had them. */
 void order_take_early(struct run *run);
 
 /* In the supervisor: counts the signal of INFO, to this process, if it cancels
@@ -293,17 +292,16 @@ void order_take_early(struct run *run);
  * watcher of an outer run any signal cancels: that run is stopping. */
 bool order_take_own_cancel(struct supervisor *self, const siginfo_t *info);
 
-/* Whether systemd(1) cancels the run by a signal that has also come to the
- * supervisor: so it signals each process of the unit, and the tree has it.
- * Waits some milliseconds if the front alone, the main process, has it. */
+/* Whether systemd(1), which cancels the run, has sent the signal to the
+ * supervisor, too: then it signals each process of the unit, and the tree has
+ * the signal. Waits for that for some 50 ms. */
 bool order_came_to_all(struct supervisor *self);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
 
-/* Whether the target has exited, and any reaper may reap it: its PID may be
- * another's. Not without /proc: then only its group can be signalled, and its
- * zombie keeps that. */
+/* Whether the target has exited, and may be reaped: its PID may be another's.
+ * Not without /proc: then only its group is known, which its zombie keeps. */
 bool target_may_be_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
@@ -348,8 +346,8 @@ void supervisor_mark_kept(struct supervisor *self);
 
 /* --- target.c ------------------------------------------------------------- */
 
-/* Blocks all signals and resets SIGCHLD until the target's exec. Decides
- * whether it shares the caller's job, and then notes its terminal's modes. */
+/* Blocks all signals, and resets SIGCHLD and umask, until the target's exec.
+ * Decides whether the target shares the caller's job; notes terminal modes. */
 void target_prepare(struct run *run);
 
 /* In the child of vfork(2): makes it the target, which executes COMMAND. A
@@ -393,9 +391,8 @@ void report_write(const struct run *run);
  * The first look goes to the report, too. */
 size_t tell_look(struct supervisor *self, enum reason why);
 
-/* Tells, with the last look, that the run has changed for the reason WHY, if
- * that is told; else, with --verbose, the reason alone. COUNT processes are
- * signalled. */
+/* Tells the change for the reason WHY, if that is told, with the last look and
+ * COUNT, the processes signalled; else, with --verbose, the reason alone. */
 void tell_change(const struct supervisor *self, enum reason why, size_t count);
 
 /* Tells that a silent command is running, if that is due at NOW. */

@@ -35,8 +35,8 @@ pass_nice_on(struct supervisor *self)
 	int fd;
 
 	self->due[CLOCK_NICE] = NEVER;
-	/* 0 is that of a new session; and in a session that the front leads, a
-	 * nice value weighs nothing against others. */
+	/* A new session has 0. In a session that the front leads, the value of
+	 * a bare command would not weigh against other sessions, either. */
 	if (nice == 0 || getsid(self->run->front) == self->run->front)
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -107,9 +107,7 @@ follow_stop(struct supervisor *self, bool is_new, int64_t now)
 	struct facts *const facts = run->facts;
 	const int stop =
 	    run->target->has_exited ? self->stop_order : self->target_stop;
-	const bool has_terminal =
-	    run->output.terminal.is_keyboard ||
-	    (run->shares_group && run->output.terminal.fd != -1);
+	const bool has_terminal = run->output.terminal.fd != -1;
 	const bool is_alive = self->state < STATE_STOPPING;
 	const bool pauses =
 	    stop != 0 && is_alive &&
@@ -165,7 +163,7 @@ follow_target(struct supervisor *self, int64_t now)
 	siginfo_t info;
 
 	while (!run->target->has_exited &&
-	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) > 0) {
+	       wait_poll(run->target->pid, WSTOPPED | WCONTINUED, &info) > 0) {
 		const bool is_stopped = info.si_code != CLD_CONTINUED;
 
 		/* On the command's own terminal, the front gets no SIGTSTP, but
@@ -278,8 +276,8 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 			self->reload = signal;
 			tell_signal(run, signal);
 		}
-		/* To the target alone, as without wdrun: workers of a server
-		 * may die of it. To its group, as from shell or terminal. */
+		/* To the target alone, as bare: workers of a server may die of
+		 * it. What shell or terminal sends is for its whole group. */
 		if (self->tree.target > 1 && !run->options->passes_on &&
 		    !run->facts->is_for_group)
 			(void)kill(self->tree.target, signal);
@@ -402,7 +400,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 	siginfo_t end;
 
 	if (target != 0 && !self->run->target->has_exited &&
-	    wait_peek(target, WEXITED | WNOWAIT, &end) > 0) {
+	    wait_poll(target, WEXITED | WNOWAIT, &end) > 0) {
 		note_end(self, &end, now);
 		/* Before Linux 5.17, waitid(2) with WNOWAIT gives the status of
 		 * the main thread, not of the process: wait_task_zombie(). */
@@ -410,7 +408,7 @@ supervisor_reap(struct supervisor *self, int64_t now)
 			note_status(self->run->target, &end);
 	}
 	/* A target that stays a zombie is told of again and again. */
-	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
+	while (wait_poll(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
 	       tree_reap_child(&self->tree, end.si_pid, &end))
 		;
 }
@@ -461,17 +459,15 @@ look_for_progress(struct supervisor *self, int64_t now)
 	const bool is_busy = activity_sample(activity, &self->tree, now);
 	/* A tick of CPU time is 4 % of a sample: so a second decides. */
 	const bool is_long = now >= *end || now - activity->since >= SECOND;
-	const bool is_progress =
-	    relayed != self->relayed || (is_long && is_busy);
 
-	self->relayed = relayed;
-	*sample = duration_add(now, SAMPLE_INTERVAL);
-	if (is_progress) {
+	if (relayed != self->relayed || (is_long && is_busy)) {
 		activity->since = 0;
 		*end = is_running
 		           ? NEVER
 		           : duration_add(now, run->options->idle_after_exit);
 	}
+	self->relayed = relayed;
+	*sample = duration_add(now, SAMPLE_INTERVAL);
 	if (*sample > *end || *end == NEVER)
 		*sample = *end;
 }

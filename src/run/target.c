@@ -148,8 +148,8 @@ drop_early_stop(int signal)
 }
 
 /* The target leads a process group in the supervisor's session. But setsid(1)
- * as a leader would fork, and exit with 0 at once: its setsid(2) makes a group
- * of the same number. A terminal of its own needs a leader from the start. */
+ * that leads one forks, and exits with 0 at once; else its setsid(2) makes a
+ * group of the same number. On a pseudo-terminal it has to lead. */
 static void
 lead_group(const struct run *run)
 {

@@ -1,5 +1,4 @@
 /* What wdrun says of a change of the run's state, and at its end. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ is_until(enum reason why)
 	return why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
 }
 
-/* How the change for the reason WHY is told. The caller expects some: with
+/* How the change for the reason WHY is told. Not if the caller expects it: with
  * --until-grace=0 one waits for a line of a log. timeout(1) tells little. */
 static enum telling
 telling_of(const struct run *run, enum reason why)
