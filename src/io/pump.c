@@ -204,11 +204,11 @@ find_texts(struct output *output, struct stream *stream)
 }
 
 /* Carries chunks until there is none, or its readers take no more. Returns
- * whether a text of --until is found. */
+ * whether there is news for the supervisor. */
 static bool
 carry_stream(struct output *output, struct stream *stream)
 {
-	bool is_found = false;
+	bool has_news = false;
 
 	for (int i = 0;; i++) {
 		const bool was_pending = is_pending(stream);
@@ -221,14 +221,14 @@ carry_stream(struct output *output, struct stream *stream)
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
 		    !read_chunk(output, stream))
 			break;
-		is_found |= find_texts(output, stream);
+		has_news |= find_texts(output, stream);
 	}
 	/* All is written: close, so that the reader sees the end. But with a
 	 * keyboard, the signal of a last Ctrl-C has to reach the job first. */
 	if (stream->in_fd == -1 && !is_pending(stream) &&
 	    !output->terminal.is_keyboard)
 		discard(stream);
-	return is_found;
+	return has_news;
 }
 
 enum {
