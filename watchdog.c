@@ -291,20 +291,14 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	}
 }
 
-/* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
- * survivors; with leave, only a cancel leads here, and stops them at once. */
 static void
 begin_lingering(struct supervisor *self, int64_t now)
 {
-	struct run *const run = self->run;
+	const struct options *const options = self->run->options;
 
-	self->due[CLOCK_IDLE] = self->due[CLOCK_SAMPLE] = NEVER;
-	if (run->options->survivors != SURVIVORS_KILL)
-		return;
-	self->due[CLOCK_IDLE] =
-	    duration_add(now, run->options->idle_after_exit);
+	self->due[CLOCK_IDLE] = duration_add(now, options->idle_after_exit);
 	self->due[CLOCK_MAX_AFTER_EXIT] =
-	    duration_add(now, run->options->max_after_exit);
+	    duration_add(now, options->max_after_exit);
 	self->activity.since = 0;
 	self->due[CLOCK_SAMPLE] = now;
 }
@@ -374,7 +368,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	const enum state from = self->state;
 	const enum state next = reasons[why].next;
 	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
-	size_t count = self->tree.count; /* for REASON_LAST_BOUND */
+	size_t count = self->tree.count; /* of REASON_LAST_BOUND: no stop */
 
 	if (is_stop)
 		begin_stop(self, why, now);

@@ -54,7 +54,6 @@ leaves() {
 	ends 3 -q "${both[@]}" sh -c "$script"'exit 3'
 	is_none '*.lock'
 	[ ! -s err ]
-
 	# As long as the tree is there.
 	underway "${both[@]}" --survivors=wait sh -c "$script"'exec escape -x 0 fork setsid'
 	wait_until is_dead "$(<pid.lock)"
@@ -217,7 +216,6 @@ leaves() {
 	"$WDRUN" "${both[@]}" true 2>second
 	[ ! -s second ]
 	both_are_there
-
 	echo >go
 	finish
 	both_are_removed

@@ -149,7 +149,6 @@ is_taken() {
 	complete sh -c 'echo $$ >lock; exec "$WDRUN" --lock=lock cat lock'
 	[ "$output$stderr" = "$started" ]
 	[ ! -e lock ]
-
 	# PID 1 is the first process of every container, and nobody's own.
 	((EUID == 0)) || return 0
 	echo 1 >lock

@@ -197,14 +197,12 @@ reaches() {
 			ended_by TERM 143
 			one_is_kept
 		done
-
 		start_run "$WDRUN" --keep=kept bash -c "$both; exec escape stubborn"
 		kill -KILL "$front"
 		finish
 		wait_until is_dead "$supervisor"
 		one_is_kept
 	done
-
 	# Only a daemon in a session of its own: the front does not know who was an orphan.
 	start_run "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; exec escape stubborn"
 	kill -KILL "$supervisor"
@@ -221,7 +219,7 @@ reaches() {
 			</dev/null >&0 2>&0 & echo $! >long)
 	}
 	export -f both
-	complete bash -c 'x=$("$WDRUN" -i never --max-after-exit=never --keep=a-very-long-name --keep=kept -v \
+	complete bash -c 'x=$("$WDRUN" -i never --survivors=wait --keep=a-very-long-name --keep=kept -v \
 		bash -c both); echo "$?$x"'
 	[ "$output" = 0 ]
 	has_message "--keep: kept $(<kept.pid)"

@@ -77,7 +77,8 @@ read_descriptor(pid_t pid, int fd)
 /* The descriptors that one of the functions below reads: 128 KiB. */
 static struct procfs_list fds;
 
-/* No link is read in execve(2), where that may hang, nor of a dead leader. */
+/* In execve(2) a link may hang, and a dead leader has none: then some ends are
+ * not known. */
 static void
 read_ends(struct scene *scene)
 {

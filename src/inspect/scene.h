@@ -60,7 +60,7 @@ struct thread {
 
 	/* What thread_parse() finds. */
 	enum wait wait;
-	const char *words; /* of WAIT; "" if it has none */
+	const char *words; /* of WAIT, if it has any; set to "" before */
 	long number;       /* of the call; -1: in none, or not known */
 	uint64_t args[ARGS];
 };

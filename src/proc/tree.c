@@ -139,8 +139,8 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	return procstat_age(&stat) - (duration_now() - tree->signalled_at);
 }
 
-/* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
- * to our own at once: to look at each first takes ten times as long. */
+/* Puts the children of PID, at DIR, on the stack, the eldest on top. SIGKILL
+ * goes to our own at once: to look at each first takes ten times as long. */
 static void
 reach_children(const struct tree *tree, int dir, pid_t pid)
 {
@@ -219,7 +219,8 @@ had_signal(const struct tree *tree, pid_t pid)
 	return (tree->all_have_signal ||
 	        (tree->is_ours && tree->target != 0 &&
 	         (pid == tree->target ||
-	          (tree->keep == NULL && getpgid(pid) == tree->target)))) &&
+	          ((tree->keep == NULL || tree->group_has_signal) &&
+	           getpgid(pid) == tree->target)))) &&
 	       (walk.is_initial ||
 	        time_before_signal(tree, pid) >= walk.margin);
 }
@@ -360,6 +361,7 @@ tree_spare(struct tree *tree, const char *names)
 		    (names != NULL &&
 		     procfs_has_name(process.parent, SUPERVISOR_NAME) &&
 		     (process.parent != before ||
+		      process.parent == tree->target ||
 		      getsid(process.pid) == process.pid));
 
 		before = process.pid;

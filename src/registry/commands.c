@@ -214,17 +214,16 @@ explain_run(const struct options *options, pid_t *root)
 
 	registry_begin(&registry, options->registry);
 
-	int status = find_run(&registry, "explain", options->explain, &entry);
+	const int status =
+	    find_run(&registry, "explain", options->explain, &entry);
 
-	if (status == EXIT_SUCCESS && entry->is_orphaned) {
-		message("--explain: run %s is orphaned: --reap kills what it "
-		        "has left",
-		        entry->id);
-		status = STATUS_NOT_HAD;
-	} else if (status == EXIT_SUCCESS) {
-		*root = entry->supervisor.pid != 0 ? entry->supervisor.pid
-		                                   : entry->front.pid;
-	}
-	registry_end(&registry);
-	return status;
+	if (status != EXIT_SUCCESS)
+		return status;
+	*root = entry->supervisor.pid != 0 ? entry->supervisor.pid
+	                                   : entry->front.pid;
+	if (!entry->is_orphaned)
+		return EXIT_SUCCESS;
+	message("--explain: run %s is orphaned: --reap kills what it has left",
+	        entry->id);
+	return STATUS_NOT_HAD;
 }

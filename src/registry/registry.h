@@ -136,8 +136,7 @@ bool registry_take(struct registry *registry, struct entry *entry);
 
 /* --- commands ------------------------------------------------------------- */
 
-/* What wdrun does instead of running a command. Each returns the exit status.
- */
+/* Instead of running a command. Each returns the exit status. */
 
 /* --list: prints the runs on record. */
 int list_print(const struct options *options);

@@ -229,7 +229,7 @@ end_of_stop(const struct front *self)
 }
 
 /* Looks for a sign that the supervisor lives, and gives it a new deadline then.
- * After the outcome that is now: end_late_supervisor() adds PATIENCE. */
+ * After the outcome it is late at once: end_late_supervisor() adds PATIENCE. */
 static void
 look_at_facts(struct front *self)
 {
@@ -256,9 +256,9 @@ look_at_facts(struct front *self)
 	}
 }
 
-/* Signals the target; or, when that has exited, all below the supervisor. Only
- * for a supervisor that hangs, or gets no processor: it does not reap, and each
- * PID stays. */
+/* Signals the target and its group; or, when that has exited, all below the
+ * supervisor. Only for a supervisor that hangs, or gets no processor: it does
+ * not reap, and each PID stays. */
 static void
 signal_tree(const struct run *run, int signal)
 {
@@ -270,6 +270,9 @@ signal_tree(const struct run *run, int signal)
 		.keeps_leaders = run->options->keep != NULL,
 	};
 
+	/* Before the first signal, which makes orphans. */
+	if (tree.keep != NULL && signal == run->options->signal)
+		tree_spare(&tree, tree.keep);
 	if (has_exited)
 		tree_signal_members(&tree, ANY_GROUP, signal);
 	else if (tree.target != 0)

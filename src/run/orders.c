@@ -209,7 +209,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_job_control =
 	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
 	const bool is_of_kernel = info->si_code == SI_KERNEL;
-	/* From an outer run's supervisor: only if that does not end its run. */
+	/* A supervisor that ends its run, an outer one, sends no reload. */
 	const bool is_reload =
 	    order_is_reload(run, signal) &&
 	    !procfs_has_name(info->si_pid, SUPERVISOR_STOPPING);

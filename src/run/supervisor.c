@@ -468,7 +468,9 @@ look_for_progress(struct supervisor *self, int64_t now)
 	}
 	self->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);
-	if (*sample > *end || *end == NEVER)
+	/* A kept daemon is looked for also where survivors are waited for. */
+	if (*sample > *end ||
+	    (*end == NEVER && (is_running || self->tree.keep == NULL)))
 		*sample = *end;
 }
 
