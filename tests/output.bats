@@ -56,14 +56,12 @@ load bounds
 		[[ "$option ${PIPESTATUS[*]}" == @(*' 141'|'--pty 129')' 0' ]]
 		[ ! -s err ]
 	done
-
 	# A command that ignores SIGPIPE gets an error, and tells it.
 	env --ignore-signal=PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
 		read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
 	has_line_count 1 err
 	no has_message ''
-
 	mkfifo gate
 	exec 6<>gate
 	start sip -e "$WDRUN" -t 200 -i 100 sh -c 'echo first
@@ -216,7 +214,6 @@ sys.exit(caller.wait(20) or len(caller.stdout.read()) != 65100)' \
 	[ "$output$stderr" = $'no\nyes\ninput\nerror\nwords\n24 80' ]
 	wdrun_directly --pty printf 'a\nb\tc\r\n\n.'
 	[ "$output" = $'a\nb\tc\r\n\n.' ]
-
 	# Where the caller has no stdout or stderr it has its terminal too.
 	gives 3 complete sh -c 'exec "$WDRUN" --pty sh -c "
 		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3" >&- 2>&-'

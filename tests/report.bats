@@ -68,7 +68,6 @@ reports_to() {
 	ends 7 '.outcome == "exited" and .target.status == 7 and .processes.stopped == 1 and
 		.reason == "the command has exited; no progress" and .reason_code == "survivors-idle"' \
 		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
-
 	# A zombie of another group was not stopped.
 	underway --report=report escape setsid
 	kill -KILL "$ready"

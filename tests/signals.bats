@@ -242,10 +242,11 @@ pending() {
 }
 
 @test "SIGTSTP stops the command and wdrun, and SIGCONT continues them; a command may handle SIGTSTP" {
-	start_run "${as_job[@]}" "$WDRUN" escape
+	start_run "${as_job[@]}" "$WDRUN" sh -c 'sleep 1000 & echo $! >child; exec escape'
 	kill -TSTP "$front"
 	wait_until is_stopped "$target"
 	wait_until is_stopped "$front"
+	wait_until is_stopped "$(<child)"
 	# fg and Ctrl-Z, before the supervisor has seen either
 	kill -STOP "$supervisor"
 	wait_until is_stopped "$supervisor"
@@ -258,9 +259,11 @@ pending() {
 	kill -CONT "$front"
 	wait_until no is_stopped "$target"
 	ended_by TERM 143 "$front"
-	start_run "${as_job[@]}" "$WDRUN" sigcount
+	# If the command handles it, its children are not stopped, either.
+	start_run "${as_job[@]}" "$WDRUN" sh -c 'sleep 1000 & echo $! >child; exec sigcount'
 	kill -TSTP "$front"
 	wait_until has_lines 1 'got 20'
+	no is_stopped "$(<child)"
 	ended_by TERM 7 "$front"
 	# A stop that the supervisor has not obeyed yet is taken back.
 	start_run "${as_job[@]}" "$WDRUN" sigcount

@@ -393,9 +393,10 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
-	signal_group(tree, signal);
+	/* First: the target's death would move its children meanwhile. */
 	if (tree->target == 0 || tree->keep != NULL)
 		tree_signal_members(tree, tree->group, signal);
+	signal_group(tree, signal);
 }
 
 void

@@ -192,6 +192,7 @@ struct supervisor {
 	int cancel_signal;  /* the last terminating signal */
 	int target_stop;    /* the signal that has stopped the target, or 0 */
 	int stop_order;     /* the front's stop since SIGCONT; SIGTSTP wins */
+	int group_stop;     /* for its group, if the target stops by it; or 0 */
 	unsigned job_stops; /* so many numbers of facts.job_stop were given */
 	pid_t senders[65];  /* of each signal to this process, the last */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */

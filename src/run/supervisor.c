@@ -176,6 +176,9 @@ follow_target(struct supervisor *self, int64_t now)
 			self->stop_order = SIGTSTP;
 		if (!is_stopped && self->target_stop != 0)
 			self->stop_order = 0;
+		if (is_stopped && info.si_status == self->group_stop)
+			tree_signal_target(&self->tree, self->group_stop);
+		self->group_stop = 0;
 		self->target_stop = is_stopped ? info.si_status : 0;
 		follow_stop(self, is_stopped, now);
 	}
@@ -204,11 +207,17 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	/* A group that the target made in the caller's session is orphaned, as
 	 * its parent is in another session: so the kernel ignores a terminal's
 	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
-	if (!has_had_it)
+	if (!has_had_it && self->tree.target > 1 && !run->facts->is_for_group) {
+		/* To a server that handles it, as gunicorn(1) does SIGTTIN, it
+		 * may mean another thing: its group only stops with it. */
+		self->group_stop = signal;
+		(void)kill(self->tree.target, signal);
+	} else if (!has_had_it) {
 		tree_signal_target(&self->tree, signal);
-	else if (self->tree.group != run->callers_group &&
-	         !target_is_in_job(run))
+	} else if (self->tree.group != run->callers_group &&
+	           !target_is_in_job(run)) {
 		tree_signal_target(&self->tree, SIGSTOP);
+	}
 	follow_stop(self, false, now);
 }
 
