@@ -52,7 +52,6 @@ reports_to() {
 		.target.status == null and .target.signal == "SIGSEGV"' sh -c 'kill -SEGV $$'
 	ends 127 '.outcome == "not executed" and .status == 127 and .reason_code == "exec" and
 		.reason == "cannot run \u0027./absent\u0027: No such file or directory"' ./absent
-
 	name=$'a "name"\nof \\ two\tlines \e[1m\xff\xfe \xc3\xa4'
 	XDG_STATE_HOME=$PWD/state ends 0 '.command[1:3] == ["\ufffd\"\u0001", ""] and
 		.command[3:] == [range(10000; 30000) | tostring] and

@@ -99,6 +99,7 @@ flags() {
 	echo 'stty -echo; echo; echo "ready $$" >ready; exec escape' >prompt
 	echo 'read -r x; exec 3<>/dev/tty; stty raw <&3; echo "ready $$" >paging; exec sleep 1000' >pager
 	echo 'wdrun sh prompt >next & . ./pager <next' >asks
+	echo ': | wdrun sh -c "echo; echo ready \$\$ >ready; exec escape" >next & . ./pager <next' >serves
 	mkfifo checked next
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
@@ -117,7 +118,7 @@ flags() {
 		[[ $line == *prompt* || $(<log) == *TUI*'[?1049h'*'[?1049l'*'[r'*wdrun:\ *ing* ]]
 	done
 	no grep -q 1049 log
-	for line in 'wdrun sh prompt | sh pager' 'sh asks'; do
+	for line in 'wdrun sh prompt | sh pager' 'sh asks' 'sh serves'; do
 		noted ready "$line"
 		await_ready paging
 		kill -TERM "$front"

@@ -94,10 +94,8 @@ terminal_is_changed(const struct terminal *terminal)
 	        memcmp(now.c_cc, old->c_cc, sizeof(old->c_cc)) != 0);
 }
 
-/* Whether PID may have set the modes of its job's terminal: a pager or password
- * prompt reads keys from it; or it is another user's, as sudo(8) is. */
-static bool
-may_have_set_modes(pid_t pid)
+bool
+terminal_may_be_set_by(pid_t pid)
 {
 	struct procfs_list fds; /* unused pages cost nothing, nor RLIMIT_DATA */
 	char path[32];
@@ -134,7 +132,8 @@ other_may_have_set_modes(pid_t job, pid_t caller)
 		const pid_t pid = all.numbers[i];
 
 		if (getpgid(pid) == job && !procfs_descends(caller, pid) &&
-		    !procfs_descends(pid, getpid()) && may_have_set_modes(pid))
+		    !procfs_descends(pid, getpid()) &&
+		    terminal_may_be_set_by(pid))
 			return true;
 	}
 	return false;
@@ -182,6 +181,7 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
 	if ((terminal_is_changed(terminal) || had_screen) &&
+	    !terminal->facts->is_others &&
 	    !other_may_have_set_modes(job, caller)) {
 		/* With SIGTTOU blocked: tty_check_change(). */
 		(void)tcsetattr(terminal->fd, TCSANOW, modes);

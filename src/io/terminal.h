@@ -16,6 +16,9 @@ struct terminal_facts {
 	/* A full-screen program had turned off line editing on the command's
 	 * terminal when a stop began, or when the pseudo-terminal closed. */
 	bool had_screen;
+	/* When a stop began, others than MODES were set, and by no process of
+	 * the run: by an agent, say, around one of its servers. */
+	bool is_others;
 };
 
 /* The caller's terminal. The command either shares it, as a part of the
@@ -55,10 +58,15 @@ void terminal_reset_screen(const struct terminal *terminal);
 /* Whether a terminal that is shared has other modes than at the start. */
 bool terminal_is_changed(const struct terminal *terminal);
 
+/* Whether PID may have set the modes of its job's terminal: a pager or password
+ * prompt reads keys from it; or it is another user's, as sudo(8) is. */
+bool terminal_may_be_set_by(pid_t pid);
+
 /* In the watcher that ends the run: puts back modes and screen after a stop of
- * a command that shared the terminal. Leaves them alone if a living group other
- * than the caller's, JOB, has the foreground; or if another process of JOB may
- * have set them: not below this process, and neither CALLER nor above that. */
+ * a command that shared the terminal. Leaves them alone if they are IS_OTHERS;
+ * if a living group other than the caller's, JOB, has the foreground; or if a
+ * process of JOB not below this one, nor CALLER or above it, may have set them.
+ */
 void terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
