@@ -263,19 +263,20 @@ detach(struct run *run, bool is_front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* Whether a process of the run may have set its terminal's modes. A dead one
- * may have done so, too. */
+/* Whether a process of the run may have set its terminal's modes. A command
+ * that is dead may have done so, too. */
 static bool
 may_have_set_modes(struct supervisor *self)
 {
 	struct tree *const tree = &self->tree;
-	bool may = self->run->has_taken_over || self->run->target->has_exited;
-
+	if (self->run->has_taken_over || self->run->target->has_exited)
+		return true;
 	tree_read(tree, duration_now() + LOOK_BOUND / 2);
-	may = may || tree->is_partial || tree->count == 0;
-	for (size_t i = 0; i < tree->count && !may; i++)
-		may = terminal_may_be_set_by(tree->members[i].pid);
-	return may;
+	for (size_t i = 0; i < tree->count; i++) {
+		if (terminal_may_be_set_by(tree->members[i].pid, true))
+			return true;
+	}
+	return tree->is_partial || tree->count == 0;
 }
 
 /* Begins a stop, or its next stage. The first gives the reason of which the
@@ -297,8 +298,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	 * the screen. */
 	if (run->shares_group) {
 		*had_screen |= terminal_has_screen(terminal->fd);
-		terminal->facts->is_others =
-		    terminal_is_changed(terminal) && !may_have_set_modes(self);
+		terminal->facts->is_others = !may_have_set_modes(self);
 		message_facts->is_held = terminal_is_changed(terminal) &&
 		                         !terminal->facts->is_others;
 	} else if (run->output.has_pty) {

@@ -506,7 +506,7 @@ options_read(struct options *options, int argc, char *argv[])
 		return status;
 
 	options->command = argv + optind;
-	if (options->survivors != SURVIVORS_KILL) /* --timeout bounds them */
+	if (options->survivors != SURVIVORS_KILL) /* they have no such limit */
 		options->idle_after_exit = options->max_after_exit = NEVER;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;

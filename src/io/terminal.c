@@ -95,23 +95,26 @@ terminal_is_changed(const struct terminal *terminal)
 }
 
 bool
-terminal_may_be_set_by(pid_t pid)
+terminal_may_be_set_by(pid_t pid, bool is_of_run)
 {
 	struct procfs_list fds; /* unused pages cost nothing, nor RLIMIT_DATA */
 	char path[32];
 	struct stat process;
+	struct procstat stat;
 
 	(void)snprintf(path, sizeof(path), "%d", pid);
 	if (fstatat(procfs_fd(), path, &process, 0) == 0 &&
 	    process.st_uid != geteuid())
 		return true;
+	if (procstat_read_status(pid, &stat) == -1 || stat.is_in_exec)
+		return false; /* its links may hang */
 	procfs_list_of(pid, "fd", &fds);
 	for (size_t i = 0; i < fds.count; i++) {
 		const int fd = fds.numbers[i];
 		char link[32] = "";
 
-		/* A filter, too, has the terminal as its output. */
-		if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
+		/* A filter beside the run, too, has it as its output. */
+		if (fd == STDERR_FILENO || (fd == STDOUT_FILENO && !is_of_run))
 			continue;
 		(void)snprintf(path, sizeof(path), "%d/fd/%d", pid, fd);
 		if (readlinkat(procfs_fd(), path, link, sizeof(link) - 1) > 0 &&
@@ -133,7 +136,7 @@ other_may_have_set_modes(pid_t job, pid_t caller)
 
 		if (getpgid(pid) == job && !procfs_descends(caller, pid) &&
 		    !procfs_descends(pid, getpid()) &&
-		    terminal_may_be_set_by(pid))
+		    terminal_may_be_set_by(pid, false))
 			return true;
 	}
 	return false;

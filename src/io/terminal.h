@@ -16,8 +16,8 @@ struct terminal_facts {
 	/* A full-screen program had turned off line editing on the command's
 	 * terminal when a stop began, or when the pseudo-terminal closed. */
 	bool had_screen;
-	/* When a stop began, others than MODES were set, and by no process of
-	 * the run: by an agent, say, around one of its servers. */
+	/* When a stop began, no process of the run could set modes: they are
+	 * those of an agent, say, around one of its servers. */
 	bool is_others;
 };
 
@@ -59,8 +59,9 @@ void terminal_reset_screen(const struct terminal *terminal);
 bool terminal_is_changed(const struct terminal *terminal);
 
 /* Whether PID may have set the modes of its job's terminal: a pager or password
- * prompt reads keys from it; or it is another user's, as sudo(8) is. */
-bool terminal_may_be_set_by(pid_t pid);
+ * prompt reads keys from it; or it is another user's, as sudo(8) is; or it is
+ * IS_OF_RUN, and writes to it. */
+bool terminal_may_be_set_by(pid_t pid, bool is_of_run);
 
 /* In the watcher that ends the run: puts back modes and screen after a stop of
  * a command that shared the terminal. Leaves them alone if they are IS_OTHERS;

@@ -393,10 +393,14 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
-	/* First: the target's death would move its children meanwhile. */
+	if (!tree->keeps_leaders)
+		signal_group(tree, signal);
 	if (tree->target == 0 || tree->keep != NULL)
 		tree_signal_members(tree, tree->group, signal);
-	signal_group(tree, signal);
+	/* In a front last: the target's death moves its children meanwhile, but
+	 * not to the front. */
+	if (tree->keeps_leaders)
+		signal_group(tree, signal);
 }
 
 void

@@ -133,7 +133,7 @@ open_registry(struct registry *registry, const char *given, bool to_make)
 {
 	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
 	struct stat directory;
-	int why = ENOENT; /* a directory could not be made */
+	int why = ENOENT; /* of the last mkdir(2) that failed */
 
 	registry->directory_fd = -1;
 	if (given != NULL)

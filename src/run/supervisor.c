@@ -19,6 +19,7 @@
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
+#define KEEP_INTERVAL    (2 * SECOND)
 #define READER_GRACE     SECOND /* see CLOCK_READER, run.h */
 #define NICE_LEAST       19     /* to which SCHED_IDLE comes near */
 #define KEY_TIME         2000   /* ms, for the answer to a key */
@@ -204,18 +205,19 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	    is_for_job ||
 	    (target_is_in_job(run) && (was_stopped || self->target_stop != 0));
 
-	/* A group that the target made in the caller's session is orphaned, as
-	 * its parent is in another session: so the kernel ignores a terminal's
-	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
 	if (!has_had_it && self->tree.target > 1 && !run->facts->is_for_group) {
-		/* To a server that handles it, as gunicorn(1) does SIGTTIN, it
-		 * may mean another thing: its group only stops with it. */
+		/* A server may handle it for another purpose, as gunicorn(1)
+		 * does: so its group is only stopped when the server is. */
 		self->group_stop = signal;
 		(void)kill(self->tree.target, signal);
 	} else if (!has_had_it) {
 		tree_signal_target(&self->tree, signal);
 	} else if (self->tree.group != run->callers_group &&
 	           !target_is_in_job(run)) {
+		/* A group that the target made in the caller's session is
+		 * orphaned, as its parent is in another session: so the kernel
+		 * ignores a terminal's stop signals for it (setpgid(2)), but
+		 * not SIGSTOP. */
 		tree_signal_target(&self->tree, SIGSTOP);
 	}
 	follow_stop(self, false, now);
@@ -241,7 +243,7 @@ obey_continue(struct supervisor *self, int64_t now)
 			tree_signal_members(&self->tree, run->callers_group,
 			                    SIGCONT);
 	}
-	self->stop_order = 0;
+	self->stop_order = self->group_stop = 0;
 	follow_target(self, now);
 	follow_stop(self, false, now);
 }
@@ -463,6 +465,10 @@ look_for_progress(struct supervisor *self, int64_t now)
 		return;
 	if (!is_running) /* a daemon may still be about to become NAME */
 		supervisor_mark_kept(self);
+	if (!is_running && *end == NEVER) {
+		*sample = self->tree.keep == NULL ? NEVER : now + KEEP_INTERVAL;
+		return;
+	}
 	tree_read(&self->tree, NEVER);
 
 	const bool is_busy = activity_sample(activity, &self->tree, now);
@@ -477,9 +483,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 	}
 	self->relayed = relayed;
 	*sample = duration_add(now, SAMPLE_INTERVAL);
-	/* A kept daemon is looked for also where survivors are waited for. */
-	if (*sample > *end ||
-	    (*end == NEVER && (is_running || self->tree.keep == NULL)))
+	if (*sample > *end || *end == NEVER)
 		*sample = *end;
 }
 
