@@ -98,7 +98,7 @@ flags() {
 	echo 'set -m; sh raw' >with_job_control
 	echo 'stty -echo; echo; echo "ready $$" >ready; exec escape' >prompt
 	echo 'read -r x; exec 3<>/dev/tty; stty raw <&3; echo "ready $$" >paging; exec sleep 1000' >pager
-	echo 'wdrun sh prompt >next & . ./pager <next' >asks
+	echo 'wdrun sh -c "sh prompt >next; :" & . ./pager <next' >asks
 	echo ': | wdrun sh -c "echo; echo ready \$\$ >ready; exec escape" >next & . ./pager <next' >serves
 	mkfifo checked next
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
