@@ -269,11 +269,14 @@ static bool
 may_have_set_modes(struct supervisor *self)
 {
 	struct tree *const tree = &self->tree;
+	const int64_t until = duration_now() + LOOK_BOUND / 2;
+
 	if (self->run->has_taken_over || self->run->target->has_exited)
 		return true;
-	tree_read(tree, duration_now() + LOOK_BOUND / 2);
+	tree_read(tree, until);
 	for (size_t i = 0; i < tree->count; i++) {
-		if (terminal_may_be_set_by(tree->members[i].pid, true))
+		if (terminal_may_be_set_by(tree->members[i].pid, true) ||
+		    duration_now() >= until)
 			return true;
 	}
 	return tree->is_partial || tree->count == 0;
@@ -296,7 +299,7 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	run->facts->reason = why;
 	/* Asked now, as ssh(1) puts the modes back when it is stopped, but not
 	 * the screen. */
-	if (run->shares_group) {
+	if (run->shares_group && terminal->fd != -1) {
 		*had_screen |= terminal_has_screen(terminal->fd);
 		terminal->facts->is_others = !may_have_set_modes(self);
 		message_facts->is_held = terminal_is_changed(terminal) &&
