@@ -302,7 +302,7 @@ procfs_descends(pid_t pid, pid_t ancestor)
 }
 
 bool
-procfs_has_name(pid_t pid, const char *name)
+procfs_name_begins(pid_t pid, const char *name)
 {
 	char comm[COMM_SIZE + 1];
 

@@ -61,7 +61,7 @@ const char *procfs_value(const char *text, const char *name);
 #define SUPERVISOR_STOPPING "wd-supervisor E" /* it ends the run */
 
 /* Whether PID's name begins with NAME: a supervisor's with SUPERVISOR_NAME. */
-bool procfs_has_name(pid_t pid, const char *name);
+bool procfs_name_begins(pid_t pid, const char *name);
 
 /* What is not known is 0. */
 struct procstat {

@@ -79,8 +79,8 @@ static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
 	int signal;      /* 0: none */
-	bool is_first;   /* a signal from which a process may end in order */
-	bool is_initial; /* the first reading for that signal */
+	bool is_request; /* a signal from which a process may end in order */
+	bool is_first;   /* the first reading for that signal */
 	int64_t margin;  /* how old one must have been at the signal */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
@@ -148,8 +148,8 @@ reach_children(const struct tree *tree, int dir, pid_t pid)
 
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
-	if (walk.is_first && list.count > 0 && pid != tree->self &&
-	    procfs_has_name(pid, SUPERVISOR_NAME)) {
+	if (walk.is_request && list.count > 0 && pid != tree->self &&
+	    procfs_name_begins(pid, SUPERVISOR_NAME)) {
 		has_inner_runs = true;
 		return;
 	}
@@ -165,7 +165,8 @@ reach_children(const struct tree *tree, int dir, pid_t pid)
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
 		 * the init of a PID namespace, has got since. */
-		if (walk.is_first && has(seen, pid) && !has(seen, child.pid) &&
+		if (walk.is_request && has(seen, pid) &&
+		    !has(seen, child.pid) &&
 		    time_before_signal(tree, child.pid) < TICK)
 			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
@@ -185,7 +186,7 @@ begin_walk(struct tree *tree, int signal)
 	tree->self = procfs_self();
 	tree->is_ours = tree->self == getpid();
 	walk.signal = signal;
-	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
+	walk.is_request = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
 
 	const int dir = procfs_dir(tree->self);
@@ -221,8 +222,7 @@ had_signal(const struct tree *tree, pid_t pid)
 	         (pid == tree->target ||
 	          ((tree->keep == NULL || tree->group_has_signal) &&
 	           getpgid(pid) == tree->target)))) &&
-	       (walk.is_initial ||
-	        time_before_signal(tree, pid) >= walk.margin);
+	       (walk.is_first || time_before_signal(tree, pid) >= walk.margin);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -271,10 +271,10 @@ visit(struct tree *tree, struct member process)
 	if (!open_living(tree, &process, &dir))
 		return;
 	listed[tree->count++] = process;
-	if (walk.signal != 0 && !walk.is_first)
+	if (walk.signal != 0 && !walk.is_request)
 		signal_process(tree, &process, dir, walk.signal);
 	reach_children(tree, dir, process.pid);
-	if (walk.is_first && !has(seen, process.pid) &&
+	if (walk.is_request && !has(seen, process.pid) &&
 	    !had_signal(tree, process.pid)) {
 		signal_process(tree, &process, dir, walk.signal);
 		signal_process(tree, &process, dir, SIGCONT);
@@ -308,7 +308,7 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 
 	do {
 		count += walk_tree(tree, signal, until);
-		walk.is_initial = false;
+		walk.is_first = false;
 	} while (walk.fresh > 0 && duration_now() < until);
 	return count;
 }
@@ -359,7 +359,7 @@ tree_spare(struct tree *tree, const char *names)
 		const bool is_orphan =
 		    process.parent == tree->self ||
 		    (names != NULL &&
-		     procfs_has_name(process.parent, SUPERVISOR_NAME) &&
+		     procfs_name_begins(process.parent, SUPERVISOR_NAME) &&
 		     (process.parent != before ||
 		      process.parent == tree->target ||
 		      getsid(process.pid) == process.pid));
@@ -432,7 +432,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
-	walk.is_initial = true;
+	walk.is_first = true;
 	walk.margin = 0;
 
 	const size_t count = tree_signal_again(tree, until);
@@ -505,7 +505,8 @@ kill_unwatched(struct tree *tree)
 	for (size_t i = tree->count; i-- > 0;) { /* children first */
 		const pid_t pid = listed[i].pid;
 
-		if (has(seen, pid) || procfs_has_name(pid, SUPERVISOR_NAME)) {
+		if (has(seen, pid) ||
+		    procfs_name_begins(pid, SUPERVISOR_NAME)) {
 			has_watchers = true;
 			add(seen, pid);
 			add(seen, listed[i].parent);

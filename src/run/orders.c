@@ -105,8 +105,8 @@ note_sender(struct run *run, const siginfo_t *info)
 
 	if (run->facts->cancels > 0)
 		return;
-	sender->is_outer = procfs_has_name(pid, SUPERVISOR_NAME);
-	sender->is_systemd = procfs_has_name(pid, "systemd");
+	sender->is_outer = procfs_name_begins(pid, SUPERVISOR_NAME);
+	sender->is_systemd = procfs_name_begins(pid, "systemd");
 	sender->signal = info->si_signo;
 	sender->pid = pid;
 	sender->is_told =
@@ -177,7 +177,7 @@ static bool
 is_of_shell(const struct run *run, pid_t sender)
 {
 	return sender == getsid(0) && getpgid(sender) != run->callers_group &&
-	       !procfs_has_name(sender, SUPERVISOR_NAME);
+	       !procfs_name_begins(sender, SUPERVISOR_NAME);
 }
 
 /* Returns whether the signal of INFO, as a key, has reached the target, which
@@ -212,7 +212,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	/* A supervisor that ends its run, an outer one, sends no reload. */
 	const bool is_reload =
 	    order_is_reload(run, signal) &&
-	    !procfs_has_name(info->si_pid, SUPERVISOR_STOPPING);
+	    !procfs_name_begins(info->si_pid, SUPERVISOR_STOPPING);
 	struct facts *const facts = run->facts;
 
 	/* This process has sent it: SIGPIPE of a message; or a key to the whole
@@ -233,7 +233,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	if (is_terminating && !is_reload && facts->phase != PHASE_END &&
 	    duration_is_recent(facts->counted_ms[signal], OUTER_COPY_TIME) &&
 	    ((facts->cancelled_by.is_outer && info->si_pid == run->caller) ||
-	     procfs_has_name(info->si_pid, SUPERVISOR_NAME)))
+	     procfs_name_begins(info->si_pid, SUPERVISOR_NAME)))
 		return false;
 
 	const bool is_for_job = reaches_job(run, info);
@@ -286,9 +286,10 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 		return false;
 
 	/* From outside of this PID namespace only an outer run signals it. */
-	const bool is_outer = info->si_pid == 0 ||
-	                      procfs_has_name(info->si_pid, SUPERVISOR_NAME) ||
-	                      has_our_program(info->si_pid);
+	const bool is_outer =
+	    info->si_pid == 0 ||
+	    procfs_name_begins(info->si_pid, SUPERVISOR_NAME) ||
+	    has_our_program(info->si_pid);
 
 	if (!is_outer &&
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
