@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 #
-# After the command's end its output is still on its way. It is delivered,
-# however slow the reader, and no reader, survivor or process outside the tree
-# holds back the status.
+# After the command's end its output is still on its way. It is delivered, however slow
+# the reader, and no reader, survivor or process outside the tree holds back the status.
 
 load helper
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 #
-# Promise 6: you cannot tell that it is there. programs/state.c prints what a
-# command can see of its surroundings; tests/differential compares far more of
-# them, at random.
+# Promise 6: you cannot tell that it is there. programs/state.c prints what a command can
+# see of its surroundings; tests/differential compares far more of them, at random.
 
 load helper
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 #
-# Promise 6 at a prompt: a run is a job as any other. Ctrl-Z, fg, bg and kill %1
-# work, a pipeline and a script are one job with it, the clocks stand still
-# while the terminal has stopped it, and in the background it leaves the
-# terminal alone.
+# Promise 6 at a prompt: a run is a job as any other. Ctrl-Z, fg, bg and kill %1 work, a
+# pipeline and a script are one job with it, the clocks stand still while the terminal has
+# stopped it, and in the background it leaves the terminal alone.
 
 load helper
 load terminal

@@ -214,8 +214,7 @@ is_taken() {
 	is_none lock
 }
 
-# The test makes its own devices: if wdrun were wrong, root would remove the
-# machine's.
+# The test makes its own devices: if wdrun were wrong, root would remove the machine's.
 # bats test_tags=slow
 @test "a file that is no lock, or another user's in a directory where others may write, is refused and kept" {
 	locks=(all/linked to-file to-stale fifo directory directory/ . file binary

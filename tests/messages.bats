@@ -64,7 +64,7 @@ tells_alone() {
 		-t 2s --until=go --until-grace=1h sh -c 'echo go; exec sleep 1000'
 	tells "the output tells of a failure, but the command did not exit within 100ms, *" \
 		--until-failure=go --until-grace=100ms sh -c 'echo go; exec sleep 1000'
-	tells "sleep: [1-9]*ms elapsed*" --heartbeat=100ms sleep 0.5
+	tells "sh: [1-9]* elapsed, * process*" --heartbeat=100ms sh -c 'until [ -s err ]; do sleep 0.05; done'
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
 	told "  * sleep 1000 \[S [12]s]: sleeping, holding the output open, fd 1*"

@@ -123,8 +123,7 @@ see_ready() {
 	find_run
 }
 
-# Sets target, supervisor and front of the run that $ready is in, or front to
-# $ready.
+# Sets target, supervisor and front of the run that $ready is in, or front to $ready.
 find_run() {
 	local pid=$ready
 	front=$ready

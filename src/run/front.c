@@ -257,8 +257,8 @@ look_at_facts(struct front *self)
 }
 
 /* Signals the target and its group; or, when that has exited, all below the
- * supervisor. Only for a supervisor that hangs, or gets no processor: it does
- * not reap, and each PID stays. */
+ * supervisor, which as TARGET is left out. Only for a supervisor that hangs, or
+ * gets no processor: it does not reap, and each PID stays. */
 static void
 signal_tree(const struct run *run, int signal)
 {
