@@ -82,6 +82,7 @@ supervisor_start(struct supervisor *self)
 	if (target == 0)
 		target_become(run);
 	/* NOLINTEND(*ork) */
+	run->facts->tree_is_empty = false; /* if vfork(2) is fork(2) */
 	self->tree.target = self->tree.group = target;
 	if (run->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
