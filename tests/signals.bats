@@ -191,7 +191,7 @@ sent_by_another() {
 }
 
 @test "a signal that was ignored when wdrun started, as by nohup(1), is for the command alone, and cancels nothing" {
-	start_run env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sh -c 'sigcount >child & until [ -s child ]; do sleep 0.1; done; exec sigcount'
+	start_run env --ignore-signal=HUP,INT,QUIT,USR1 "$WDRUN" -k never sh -c 'sigcount >child & until [ -s child ]; do sleep 0.1; done; exec sigcount'
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
 		kill -"$signal" "$started"
 		wait_until has_lines 1 "got $(kill -l "$signal")"

@@ -221,8 +221,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		facts->counted_ms[signal] = duration_stamp();
 		return false;
 	}
-	if ((signal_is_ignored(signal) &&
-	     (is_of_kernel || !is_terminating || !is_reload)) ||
+	if ((signal_is_ignored(signal) && (is_of_kernel || !is_reload)) ||
 	    (is_of_kernel && (bit & SIGNALS_OF_CPU_TIME) != 0) ||
 	    (info->si_pid == run->supervisor && info->si_pid != 0))
 		return false;
@@ -285,9 +284,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
 		return false;
 
-	/* From outside of this PID namespace only an outer run signals it. */
 	const bool is_outer =
-	    info->si_pid == 0 ||
 	    procfs_name_begins(info->si_pid, SUPERVISOR_NAME) ||
 	    has_our_program(info->si_pid);
 
