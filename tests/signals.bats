@@ -130,6 +130,12 @@ has_taken_all() {
 	ended_by TERM 3
 	[ ! -e lock ]
 	[ -s report ]
+	underway "$WDRUN" --lock=lock --report=report bash -c 'rm report; echo "ready $$"; exec sleep 1000'
+	kill -KILL "$front"
+	gives 137 finish
+	wait_until nobody_is_left
+	[ ! -e lock ]
+	[ -s report ]
 }
 
 @test "a command can end its run by a terminating signal to its parent; other signals to the parent do nothing" {

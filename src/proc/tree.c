@@ -18,7 +18,7 @@
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
-#define INNER_BOUND  SECOND             /* for the watchers of inner runs */
+#define INNER_BOUND  (2 * SECOND)       /* for the watchers of inner runs */
 
 /* --- the processor -------------------------------------------------------- */
 
@@ -86,8 +86,6 @@ static struct {
 	size_t pending_count;
 } walk;
 
-static bool has_inner_runs; /* was met by a first signal */
-
 static bool
 has(const uint64_t *pids, pid_t pid)
 {
@@ -149,10 +147,8 @@ reach_children(const struct tree *tree, int dir, pid_t pid)
 	procfs_list_children(dir, pid, &list);
 	/* The supervisor of a run within this one passes the signal on. */
 	if (walk.is_request && list.count > 0 && pid != tree->self &&
-	    procfs_name_begins(pid, SUPERVISOR_NAME)) {
-		has_inner_runs = true;
+	    procfs_name_begins(pid, SUPERVISOR_NAME))
 		return;
-	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
@@ -533,8 +529,9 @@ bool
 tree_kill(struct tree *tree, struct supervisor *self,
           void (*reap)(struct supervisor *self, int64_t now))
 {
-	if (has_inner_runs)
-		end_inner_runs(tree);
+	if (tree->signal == 0) /* no stop: a watcher was lost */
+		signal_group(tree, SIGKILL);
+	end_inner_runs(tree);
 
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;

@@ -93,7 +93,7 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
-/* Kills all but the watchers of inner runs, which have a second to end. Then
+/* Kills all but the watchers of inner runs, which have 2 seconds to end. Then
  * sends SIGKILL to the tree until all are dead, or for 5 seconds nobody has
  * come or died, or was seen to run to its death, or for TREE_KILL_BOUND. Calls
  * REAP, of whoever has the tree, for the dead. Returns whether nobody lives;
