@@ -125,7 +125,7 @@ say() {
 # bats test_tags=slow
 @test "of several threads, a stop shows one that waits for another process, and counts those with the same wait" {
 	shown <<-'END'
-		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
+		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 3 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in 1 of its 4 threads | exec block watch
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two

@@ -143,8 +143,10 @@ elif kind == 'handler':  # as fish(1): the handler of SIGCHLD releases the lock
 elif kind == 'threads':
     threads = [start_thread() for _ in range(4)]
     threads[0].join()
-elif kind == 'query':  # as curl(1), whose resolver has a thread
-    query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+elif kind == 'query':  # as curl(1), whose resolver has a thread; and as Gradle's daemon
+    listener, query = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in '12')
+    listener.bind(('127.0.0.1', 0))
+    start_thread(listener.recv, 1)
     query.connect(('127.0.0.1', 53))
     start_thread(poll, query.fileno())
     say_ready()
