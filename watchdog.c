@@ -241,24 +241,17 @@ prepare(struct run *run)
 	}
 }
 
-#define WATCHER_FDS 4
 /* Gives up what this watcher has inherited, but stderr and what it needs. */
 static void
 detach(struct run *run, bool is_front)
 {
-	int kept[WATCHER_FDS + OUTPUT_FDS + RESOURCE_FDS + INHERITED_FDS] = {
-		run->signal_fd, run->parent_fd, procfs_fd(),
-		is_front ? -1 : run->reader_fd
-	};
-	int *next = output_list_fds(&run->output, is_front, kept + WATCHER_FDS);
-
-	next = resources_list_fds(run, next);
-	if (is_front)
-		next = front_list_inherited_fds(next);
+	if (!is_front) /* what is close-on-exec stays */
+		(void)fcntl(run->reader_fd, F_SETFD, FD_CLOEXEC);
 	/* tmux(1) takes the directory of the foreground group's leader for that
 	 * of the job. As a rule, the caller's shell is there, too. */
-	fds_release(kept, (size_t)(next - kept),
+	fds_release(is_front && front_has_fcntl_lock(),
 	            is_front && run->output.terminal.fd != -1);
+	output_close_ends(&run->output, is_front);
 }
 
 /* --- the supervisor ------------------------------------------------------- */

@@ -183,7 +183,7 @@ tells_lost() {
 @test "--survivors=leave: the run returns at once; the reader gets later output, and then the end of file" {
 	mkfifo gate fifo
 	exec 6<>gate
-	start sh -c 'exec "$WDRUN" --tee=copy --survivors=leave sh -c "
+	start sh -c 'exec 3>&1 4>&1 5>&1 6>&1 7>&1 8>&1 9>&1; exec "$WDRUN" --tee=copy --survivors=leave sh -c "
 		echo first; (read -r _ <gate; echo last) & exit 5" >fifo' 6>&-
 	exec 7<fifo
 	gives 5 finish

@@ -14,6 +14,8 @@
 
 #include "base/duration.h"
 
+#define CLOSED_MAX 10 /* in a row: wdrun's own, the lowest, are below */
+
 int
 fds_fill_standard(int flags)
 {
@@ -27,21 +29,31 @@ fds_fill_standard(int flags)
 	return 0;
 }
 
-void
-fds_release(const int keep[], size_t count, bool keeps_directory)
+bool
+fds_next_inherited(int *fd)
 {
-	unsigned first = 0;
+	/* Not by the list in /proc, which takes a fifth of a start. */
+	for (int closed = 0; closed < CLOSED_MAX; *fd += 1) {
+		const int flags = fcntl(*fd, F_GETFD);
 
-	for (unsigned kept = 0; kept != UINT_MAX; first = kept + 1) {
-		/* The lowest to keep from FIRST on, or UINT_MAX. */
-		kept = first <= STDERR_FILENO ? STDERR_FILENO : UINT_MAX;
-		for (size_t i = 0; i < count; i++) {
-			if (keep[i] >= (int)first && (unsigned)keep[i] < kept)
-				kept = (unsigned)keep[i];
-		}
-		if (first < kept)
-			(void)syscall(CALL_CLOSE_RANGE, first, kept - 1, 0);
+		if (flags == 0)
+			return true;
+		closed = flags == -1 ? closed + 1 : 0;
 	}
+	return false;
+}
+
+void
+fds_release(bool keeps_fds, bool keeps_directory)
+{
+	int fd = STDIN_FILENO;
+
+	for (; !keeps_fds && fds_next_inherited(&fd); fd++) {
+		if (fd != STDERR_FILENO)
+			(void)close(fd);
+	}
+	if (!keeps_fds)
+		(void)syscall(CALL_CLOSE_RANGE, fd, UINT_MAX, 0);
 	if (!keeps_directory && chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
 }

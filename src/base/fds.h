@@ -10,9 +10,14 @@
  * file opened later would get that number, and messages. Returns as open(2). */
 int fds_fill_standard(int flags);
 
-/* Closes each descriptor but stderr and the COUNT in KEEP, which may be -1.
- * Goes to "/", so that no mount stays busy, unless it KEEPS_DIRECTORY. */
-void fds_release(const int keep[], size_t count, bool keeps_directory);
+/* Finds the first descriptor from *FD on that this process has inherited: what
+ * wdrun opens is close-on-exec. Returns false behind the last of its own. */
+bool fds_next_inherited(int *fd);
+
+/* Closes what this process has inherited, but stderr, unless it KEEPS_FDS. Not
+ * to be done twice: a gap among the descriptors is taken for the end of wdrun's
+ * own. Goes to "/", so that no mount stays busy, unless it KEEPS_DIRECTORY. */
+void fds_release(bool keeps_fds, bool keeps_directory);
 
 /* Returns mode (0: unknown) and inode of PATH in FD, or of FD if PATH is "",
  * without a request to a file server, which may hang. */

@@ -245,19 +245,22 @@ output_take_foreground(const struct output *output)
 		(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 }
 
-int *
-output_list_fds(const struct output *output, bool is_front, int *fds)
+void
+output_close_ends(const struct output *output, bool is_front)
 {
-	*fds++ = output->terminal.fd;
-	if (is_front)
-		*fds++ = output->tee_fd;
-	/* The supervisor keeps the slave: else a pseudo-terminal that nobody
-	 * has open would end by EIO, before a daemon opens it again. */
-	else if (output->has_pty)
-		*fds++ = output->fds[STDOUT_FILENO];
-	for (size_t i = 0; i < output->count && is_front; i++) {
-		*fds++ = output->streams[i].in_fd;
-		*fds++ = output->streams[i].out_fd;
+	/* The supervisor keeps a slave: else a pseudo-terminal that nobody has
+	 * open would end by EIO, before a daemon opens it again. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		const int end = output->fds[fd];
+
+		if (end != fd && (is_front || !isatty(end)))
+			(void)close(end); /* again, if two are the same */
 	}
-	return fds;
+	if (is_front)
+		return;
+	fds_close(output->tee_fd);
+	for (size_t i = 0; i < output->count; i++) {
+		fds_close(output->streams[i].in_fd);
+		fds_close(output->streams[i].out_fd);
+	}
 }

@@ -85,11 +85,9 @@ void output_copy_size(const struct output *output);
  * (disassociate_ctty()). Survivors would stop by SIGTTOU without it. */
 void output_take_foreground(const struct output *output);
 
-#define OUTPUT_FDS (2 * STREAMS_MAX + 2)
-
-/* Stores at FDS the descriptors, or -1, that the front, or else the supervisor,
- * needs while the command runs. Returns their end. */
-int *output_list_fds(const struct output *output, bool is_front, int *fds);
+/* Closes what the front, or else the supervisor, does not need while the
+ * command runs. */
+void output_close_ends(const struct output *output, bool is_front);
 
 /* --- pump.c: in the front ------------------------------------------------- */
 

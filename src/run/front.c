@@ -18,7 +18,6 @@
 #define PATIENCE      (10 * SECOND)       /* beyond the supervisor's deadline */
 #define LOOK_WAIT     (500 * MILLISECOND) /* more than LOOK_BOUND */
 #define LOOK_PATIENCE (2 * SECOND)        /* then --kill-after runs */
-#define CLOSED_MAX    10 /* in a row: then no more descriptors are tried */
 
 /* Makes the supervisor look at the facts. */
 static void
@@ -49,39 +48,20 @@ pump_until(const struct front *self, int64_t until)
 		wake_supervisor(self);
 }
 
-/* Whether this process has locked the file of FD by fcntl(2): the kernel shows
- * that at the descriptor that took the lock: proc(5), fdinfo. */
-static bool
-has_fcntl_lock(int fd)
+bool
+front_has_fcntl_lock(void)
 {
 	char name[32];
 	char text[1024];
 
-	(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	return procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
-	       strstr(text, ": POSIX ") != NULL;
-}
-
-int *
-front_list_inherited_fds(int *fds)
-{
-	size_t count = 0;
-	bool is_locked = false;
-	int closed = 0;
-
-	/* Not by the list in /proc, which takes a fifth of a start. */
-	for (int fd = 0; count < INHERITED_FDS && closed < CLOSED_MAX; fd++) {
-		const int flags = fcntl(fd, F_GETFD);
-
-		closed = flags == -1 ? closed + 1 : 0;
-		/* What is not inherited is close-on-exec. */
-		if (flags != 0)
-			continue;
-		fds[count++] = fd;
-		is_locked =
-		    is_locked || (fd > STDERR_FILENO && has_fcntl_lock(fd));
+	/* The kernel shows a lock at the descriptor that took it: proc(5). */
+	for (int fd = STDERR_FILENO + 1; fds_next_inherited(&fd); fd++) {
+		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+		if (procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
+		    strstr(text, ": POSIX ") != NULL)
+			return true;
 	}
-	return is_locked ? &fds[count] : fds;
+	return false;
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job
@@ -393,15 +373,17 @@ front_watch(struct front *self)
 static bool
 leave_behind(struct run *run)
 {
-	int fds[OUTPUT_FDS];
-	const int *const end = output_list_fds(&run->output, true, fds);
+	/* Asked before the fork: a child does not own such a lock. */
+	const bool has_inherited = front_has_fcntl_lock();
 	const pid_t pid = plain_fork();
 
 	if (pid != 0)
 		return pid != -1;
-	/* stderr may be another program's by then. */
+	/* stderr may be another program's by then; and whoever reads the report
+	 * waits for its end. */
 	(void)close(STDERR_FILENO);
-	fds_release(fds, (size_t)(end - fds), false);
+	fds_close(run->report.stream_fd);
+	fds_release(!has_inherited, false);
 	while (!output_is_empty(&run->output, true))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);

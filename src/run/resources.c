@@ -104,22 +104,6 @@ resources_acquire(struct run *run)
 	return 0;
 }
 
-int *
-resources_list_fds(const struct run *run, int *fds)
-{
-	*fds++ = run->record.directory_fd;
-	*fds++ = run->record.fd;
-	*fds++ = run->report.stream_fd;
-	*fds++ = run->report.directory_fd;
-	for (size_t i = 0; i < run->options->locks.count; i++) {
-		*fds++ = run->locks[i].file.fd;
-		*fds++ = run->locks[i].file.directory_fd;
-	}
-	for (size_t i = 0; i < run->options->cleanups.count; i++)
-		*fds++ = run->cleanups[i].claim_fd;
-	return fds;
-}
-
 void
 resources_release(struct run *run)
 {

@@ -307,11 +307,10 @@ bool target_may_be_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-#define INHERITED_FDS 256
-/* If the program that executed wdrun has locked a file by fcntl(2), stores at
- * FDS what was inherited, INHERITED_FDS at most: the kernel drops such a lock
- * when its owner closes a descriptor of the file. Returns their end. */
-int *front_list_inherited_fds(int *fds);
+/* Whether the program that executed wdrun has locked a file by fcntl(2), and
+ * left it open: the kernel drops such a lock when its owner closes any
+ * descriptor of the file. */
+bool front_has_fcntl_lock(void);
 
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead; kills it if it is late. Returns true if there is an
@@ -368,10 +367,6 @@ int resources_prepare(struct run *run);
 /* Puts the run on record, takes the locks, and notes what there is at the
  * places of --cleanup. Returns 0; or -1, the outcome being set. */
 int resources_acquire(struct run *run);
-
-#define RESOURCE_FDS (3 * FILES_MAX + 4)
-/* Stores at FDS the descriptors that a watcher needs. Returns their end. */
-int *resources_list_fds(const struct run *run, int *fds);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
  * hang in a file system. Each step may be done twice, as in a take-over. */
