@@ -15,8 +15,6 @@
 #include "base/kernel.h"
 #include "base/status.h"
 
-#define SIGNAL_MAX 64
-
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
 

@@ -9,6 +9,7 @@
  * too, but the command must get exactly the mask of wdrun's start. */
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define SIGNALS_ALL        UINT64_MAX
+#define SIGNAL_MAX         64
 /* Signals that ask a run to end. */
 #define SIGNALS_TERMINATING                                                    \
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \

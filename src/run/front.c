@@ -190,7 +190,7 @@ stop_job(struct front *self, unsigned stop)
 	 * SIGSTOP of the target lasts until its sender undoes it. */
 	if (facts->job_stop == stop && (is_continued != 0 || is_tty_stop)) {
 		facts->undone_stop = stop;
-		order_give(facts, SIGCONT, false);
+		order_give(facts, SIGCONT, false, false);
 		wake_supervisor(self);
 	}
 }

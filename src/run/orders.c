@@ -44,17 +44,17 @@ count_cancel(struct facts *facts, int signal)
 }
 
 void
-order_give(struct facts *facts, int signal, bool is_for_job)
+order_give(struct facts *facts, int signal, bool is_for_job, bool is_for_group)
 {
-	const bool is_continue = signal == SIGCONT;
-
 	/* SIGCONT drops stops that wait: prepare_signal(), kernel/signal.c. But
 	 * a stop drops no ordered SIGCONT, as that has continued the front; the
 	 * stop is obeyed last, as SIGCONT has the lower number, but on MIPS. */
-	for (int i = 0; i < 2 && is_continue; i++)
-		facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
-	facts->orders[is_for_job && !is_continue][(signal - 1) / 32] |=
-	    1U << (signal - 1) % 32;
+	if (signal == SIGCONT)
+		facts->orders[SIGTSTP] = facts->orders[SIGTTIN] =
+		    facts->orders[SIGTTOU] = 0;
+	facts->orders[signal] |= ORDER_GIVEN |
+	                         (is_for_job ? ORDER_FOR_JOB : 0U) |
+	                         (is_for_group ? ORDER_FOR_GROUP : 0U);
 }
 
 bool
@@ -236,6 +236,8 @@ order_pass_on(struct run *run, const siginfo_t *info)
 		return false;
 
 	const bool is_for_job = reaches_job(run, info);
+	const bool is_for_group =
+	    is_of_kernel || is_of_shell(run, info->si_pid);
 	const bool cancels = is_terminating && !run->options->passes_on &&
 	                     (is_of_kernel || !is_reload);
 
@@ -247,14 +249,13 @@ order_pass_on(struct run *run, const siginfo_t *info)
 
 	if (!is_new && !is_of_kernel && (is_terminating || facts->cancels > 0))
 		return false;
-	facts->is_for_group = is_of_kernel || is_of_shell(run, info->si_pid);
 	if (is_terminating)
 		note_sender(run, info);
 	if (cancels)
 		count_cancel(facts, signal);
 	if (signal == SIGCONT)
 		facts->undone_stop = 0;
-	order_give(facts, signal, is_for_job);
+	order_give(facts, signal, is_for_job, is_for_group);
 	return true;
 }
 
@@ -311,8 +312,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 		return false;
 	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
-		facts->is_for_group = false;
-		order_give(facts, signal, false); /* taken at once */
+		order_give(facts, signal, false, false); /* taken at once */
 		return false;
 	}
 	self->tree.group_has_signal |= !is_new;

@@ -89,7 +89,6 @@ struct sender {
  * orders                       both              supervisor  SIGCHLD
  * cancels, cancelled_by        both              both        with the order
  * counted_ms                   both              both        with the order
- * is_for_group                 both              supervisor  with the order
  * undone_stop                  front             supervisor  with the order
  * front_stops                  front             supervisor  (polled)
  * signalled_by                 both              both        (polled)
@@ -129,11 +128,8 @@ struct facts {
 	int64_t cpu;        /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
-	/* [1]: signals that the target's job has had, [0]: others; in each, 1
-	 * to 32, and 33 to 64. */
-	atomic_uint orders[2][2];
-	atomic_uint cancels;        /* terminating signals for the run */
-	atomic_int is_for_group;    /* the last order, unless it is a cancel */
+	atomic_uint orders[65]; /* of each signal; 0, or ORDER_GIVEN | … */
+	atomic_uint cancels;    /* terminating signals for the run */
 	struct sender cancelled_by; /* orders.c */
 	atomic_uint counted_ms[65]; /* stamps of signals; 0: not counted */
 	atomic_int signalled_by; /* the PID that sends a stop's first signal */
@@ -271,9 +267,15 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Adds SIGNAL to the orders; IS_FOR_JOB: the whole job has had it, as at
- * Ctrl-C. The caller wakes the supervisor. */
-void order_give(struct facts *facts, int signal, bool is_for_job);
+enum {
+	ORDER_GIVEN = 1,
+	ORDER_FOR_JOB = 2,   /* the whole job has had it, as at Ctrl-C */
+	ORDER_FOR_GROUP = 4, /* the target's; else for the target alone */
+};
+
+/* Adds SIGNAL to the orders. The caller wakes the supervisor. */
+void order_give(struct facts *facts, int signal, bool is_for_job,
+                bool is_for_group);
 
 /* Whether a terminating SIGNAL that a process has sent is for the target alone,
  * and cancels the run only by killing it: SIGHUP means "read your

@@ -187,7 +187,7 @@ follow_target(struct supervisor *self, int64_t now)
 }
 
 static void
-obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
+obey_stop(struct supervisor *self, int signal, unsigned order, int64_t now)
 {
 	struct run *const run = self->run;
 
@@ -203,10 +203,11 @@ obey_stop(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	/* "kill -TSTP %1" reaches both, and the shell may have continued the
 	 * target since. */
 	const bool has_had_it =
-	    is_for_job ||
+	    (order & ORDER_FOR_JOB) != 0 ||
 	    (target_is_in_job(run) && (was_stopped || self->target_stop != 0));
 
-	if (!has_had_it && self->tree.target > 1 && !run->facts->is_for_group) {
+	if (!has_had_it && self->tree.target > 1 &&
+	    (order & ORDER_FOR_GROUP) == 0) {
 		/* A server may handle it for another purpose, as gunicorn(1)
 		 * does: so its group is only stopped when the server is. */
 		self->group_stop = signal;
@@ -263,12 +264,12 @@ take_cancel(struct supervisor *self, int signal)
 	} else if (self->cancel_signal == 0) {
 		self->cancel_signal = signal; /* which the stop sends */
 	} else { /* for the stop, in which CLOCK_ORPHANS wakes us */
-		order_give(run->facts, signal, false);
+		order_give(run->facts, signal, false, false);
 	}
 }
 
 static void
-obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
+obey(struct supervisor *self, int signal, unsigned order, int64_t now)
 {
 	struct run *const run = self->run;
 	const uint64_t bit = SIGNAL_BIT(signal);
@@ -278,7 +279,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 	if (signal == SIGALRM && run->options->alarm_is_timeout) {
 		self->due[CLOCK_TIMEOUT] = now;
 	} else if ((bit & SIGNALS_OF_STOP) != 0) {
-		obey_stop(self, signal, is_for_job, now);
+		obey_stop(self, signal, order, now);
 	} else if (signal == SIGCONT) {
 		obey_continue(self, now);
 	} else if (is_terminating && !order_is_reload(run, signal)) {
@@ -291,7 +292,7 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 		/* To the target alone, as bare: workers of a server may die of
 		 * it. What shell or terminal sends is for its whole group. */
 		if (self->tree.target > 1 && !run->options->passes_on &&
-		    !run->facts->is_for_group)
+		    (order & ORDER_FOR_GROUP) == 0)
 			(void)kill(self->tree.target, signal);
 		else
 			tree_signal_target(&self->tree, signal);
@@ -301,16 +302,12 @@ obey(struct supervisor *self, int signal, bool is_for_job, int64_t now)
 static void
 take_orders(struct supervisor *self, int64_t now)
 {
-	for (int is_for_job = 0; is_for_job <= 1; is_for_job++) {
-		atomic_uint *const halves =
-		    self->run->facts->orders[is_for_job];
-		const uint64_t high = atomic_exchange(&halves[1], 0);
-		uint64_t orders = high << 32 | atomic_exchange(&halves[0], 0);
+	for (int signal = 1; signal <= SIGNAL_MAX; signal++) {
+		const unsigned order =
+		    atomic_exchange(&self->run->facts->orders[signal], 0);
 
-		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
-			if ((orders & 1) != 0)
-				obey(self, signal, is_for_job, now);
-		}
+		if (order != 0)
+			obey(self, signal, order, now);
 	}
 }
 
