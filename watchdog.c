@@ -249,8 +249,10 @@ detach(struct run *run, bool is_front)
 		(void)fcntl(run->reader_fd, F_SETFD, FD_CLOEXEC);
 	/* tmux(1) takes the directory of the foreground group's leader for that
 	 * of the job. As a rule, the caller's shell is there, too. */
-	fds_release(is_front && front_has_fcntl_lock(),
-	            is_front && run->output.terminal.fd != -1);
+	if (!is_front || run->output.terminal.fd == -1)
+		fds_leave_directory();
+	if (!is_front || !front_has_fcntl_lock())
+		fds_close_inherited();
 	output_close_ends(&run->output, is_front);
 }
 

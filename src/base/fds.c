@@ -44,17 +44,21 @@ fds_next_inherited(int *fd)
 }
 
 void
-fds_release(bool keeps_fds, bool keeps_directory)
+fds_close_inherited(void)
 {
 	int fd = STDIN_FILENO;
 
-	for (; !keeps_fds && fds_next_inherited(&fd); fd++) {
+	for (; fds_next_inherited(&fd); fd++) {
 		if (fd != STDERR_FILENO)
 			(void)close(fd);
 	}
-	if (!keeps_fds)
-		(void)syscall(CALL_CLOSE_RANGE, fd, UINT_MAX, 0);
-	if (!keeps_directory && chdir("/") == -1)
+	(void)syscall(CALL_CLOSE_RANGE, fd, UINT_MAX, 0);
+}
+
+void
+fds_leave_directory(void)
+{
+	if (chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
 }
 

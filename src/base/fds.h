@@ -14,10 +14,12 @@ int fds_fill_standard(int flags);
  * wdrun opens is close-on-exec. Returns false behind the last of its own. */
 bool fds_next_inherited(int *fd);
 
-/* Closes what this process has inherited, but stderr, unless it KEEPS_FDS. Not
- * to be done twice: a gap among the descriptors is taken for the end of wdrun's
- * own. Goes to "/", so that no mount stays busy, unless it KEEPS_DIRECTORY. */
-void fds_release(bool keeps_fds, bool keeps_directory);
+/* Closes what this process has inherited, but stderr. Not a second time: the
+ * gap that those have left would be taken for the end of wdrun's own. */
+void fds_close_inherited(void);
+
+/* Goes to "/", so that the mount of the caller's directory is not busy. */
+void fds_leave_directory(void);
 
 /* Returns mode (0: unknown) and inode of PATH in FD, or of FD if PATH is "",
  * without a request to a file server, which may hang. */

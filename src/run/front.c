@@ -383,7 +383,9 @@ leave_behind(struct run *run)
 	 * waits for its end. */
 	(void)close(STDERR_FILENO);
 	fds_close(run->report.stream_fd);
-	fds_release(!has_inherited, false);
+	if (has_inherited)
+		fds_close_inherited();
+	fds_leave_directory();
 	while (!output_is_empty(&run->output, true))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
