@@ -130,7 +130,8 @@ has_taken_all() {
 	ended_by TERM 3
 	[ ! -e lock ]
 	[ -s report ]
-	underway "$WDRUN" --lock=lock --report=report bash -c 'rm report; echo "ready $$"; exec sleep 1000'
+	# In a session of its own: a front in the command's group gets the group's SIGKILL.
+	underway bash -c 'setsid "$0" --lock=lock --report=report bash -c "$1" & wait' "$WDRUN" 'rm report; echo "ready $$"; exec sleep 1000'
 	kill -KILL "$front"
 	gives 137 finish
 	wait_until nobody_is_left
