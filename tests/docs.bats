@@ -39,8 +39,7 @@ options_in_help() {
 			option = /Ns = Ns/ && !/Fl -(cancel|explain) / ? $0 : ""
 		}
 		/^Default:/ { option = "" }' | diff /dev/null -
-	"$WDRUN" --help | sed -nE \
-		's/^ .*--([a-z-]+)=[^ ]+ .*\(([A-Za-z0-9]+)\)$/\1 \2/p' >of-help
+	"$WDRUN" --help | sed -nE 's/^ .*--([a-z-]+)=[^ ]+ .*\(([A-Za-z0-9]+)\)$/\1 \2/p' >of-help
 	[ "$(wc -l <of-help)" -ge 10 ]
 	section OPTIONS | awk '/^\.It / { sub(/.*Fl -/, ""); name = $1 }
 		/^Default:$/ { getline; print name, $2 }' >of-manual

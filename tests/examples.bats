@@ -140,8 +140,7 @@ poll() {
 
 # by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these tests.
 by_make() {
-	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -f "$1" \
-		TESTS='t-*.sh' "${@:2}"
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -f "$1" TESTS='t-*.sh' "${@:2}"
 }
 
 passes_but_one() {
@@ -195,8 +194,7 @@ many() {
 		[ "$output" = "ten and a half" ]
 		[ "$(tail -n 1 err)" = "many: 4 runs, 3 failed, 1 of them timed out" ]
 		nobody_is_left
-		diff <(sort many.log) \
-			<(printf '%s\n' '0 ten and a half' '124 6' '255 9' 'late 7')
+		diff <(sort many.log) <(printf '%s\n' '0 ten and a half' '124 6' '255 9' 'late 7')
 		[ -z "$(find . -name 'many.log.*')" ]
 
 		MANY_WITH=$with MANY_JOBS=2 ends_when_killed \

@@ -58,14 +58,20 @@ by_death() { # front|supervisor COMMAND...
 	by_death supervisor threads leaderless
 }
 
+# bats test_tags=tree
+@test "SIGKILL ends a script before the command that it waits for: so it does not go on to the next one" {
+	underway -k 300ms bash -c 'trap "" TERM; crowd 300 >crowd & await_file crowd; echo "ready $$"; sleep 1000; : >next'
+	ended_by TERM 137
+	[ ! -e next ]
+}
+
 # --- the first signal --------------------------------------------------------
 
 # traced OPTION... COMMAND...: starts a run whose calls are in trace.PID.
 traced() {
 	rm -f trace.*
 	start strace -qq -ff -o trace \
-		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 \
-		"$WDRUN" "$@"
+		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 "$WDRUN" "$@"
 	await_ready
 	first_child "$started"
 	front=$child
@@ -104,7 +110,8 @@ reaches() {
 }
 
 # bats test_tags=tree
-@test "the first signal reaches groups, sessions, orphans, children of threads and stopped processes, each once" {
+@test "the first signal reaches groups, sessions, nested runs, orphans, children of threads and stopped processes, each once" {
+	reaches 2 2 '"$WDRUN" -k never sigcount &'
 	reaches 45 46 'for _ in {1..40}; do sigcount & done
 		setsid sigcount &
 		setsid bash -c "setsid sigcount & wait" &
@@ -128,10 +135,6 @@ reaches() {
 	reaches 41 41 'setsid crowd 150 >crowd & await_file crowd
 		for _ in {1..40}; do sh -c "setsid sigcount & wait" & done
 		before=subreaper'
-}
-
-@test "the command of a nested run gets the first signal once" {
-	reaches 2 2 '"$WDRUN" -k never sigcount &'
 }
 
 # bats test_tags=slow

@@ -110,8 +110,7 @@ has_taken_all() {
 	wait_until has_lines 2 reloaded
 	has_lines 0 'got .*' worker
 	ended_by TERM 143
-	underway --survivors=leave -k 60 \
-		bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
+	underway --survivors=leave -k 60 bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
 	ended_by HUP 129
 	[ -z "$stderr" ]
 	underway -q --idle-after-exit=never --max-after-exit=never -k 300ms \
@@ -126,9 +125,10 @@ has_taken_all() {
 	[ ! -e lock ]
 	[ -s report ]
 	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
-		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; exit 3' "$WDRUN"
-	ended_by TERM 3
+		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; : >next' "$WDRUN"
+	ended_by TERM 137
 	[ ! -e lock ]
+	[ ! -e next ]
 	[ -s report ]
 	# In a session of its own: a front in the command's group gets the group's SIGKILL.
 	underway bash -c 'setsid "$0" --lock=lock --report=report bash -c "$1" & wait' "$WDRUN" 'rm report; echo "ready $$"; exec sleep 1000'

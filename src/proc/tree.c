@@ -321,12 +321,12 @@ signal_member(const struct tree *tree, struct member *process, int signal)
 	}
 }
 
-/* Sends SIGNAL to the members of the list that are in GROUP, children first,
- * less the target, which has had it. */
+/* Sends SIGNAL to the members of the list that are in GROUP, less the target,
+ * which has had it. Parents first: a script whose command is dead goes on. */
 static void
 signal_listed(const struct tree *tree, pid_t group, int signal)
 {
-	for (size_t i = tree->count; i-- > 0;) {
+	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = listed[i].pid;
 
 		if (pid != tree->target &&
@@ -471,7 +471,8 @@ freeze_and_kill(struct tree *tree)
 	const size_t count =
 	    walk_until_rest(tree, SIGSTOP, duration_now() + 5 * SECOND);
 
-	signal_listed(tree, ANY_GROUP, SIGKILL);
+	for (size_t i = tree->count; i-- > 0;)
+		signal_member(tree, &listed[i], SIGKILL);
 	return count;
 }
 
@@ -490,31 +491,31 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills all but the watchers of runs within this one, and what waits for those,
- * which it adds to SEEN. Returns whether any of those is alive. */
+/* Kills all but the watchers of runs within this one: each supervisor, and its
+ * parent, which it adds to SEEN. Returns whether one of those is alive. */
 static bool
 kill_unwatched(struct tree *tree)
 {
 	bool has_watchers = false;
 
 	tree_read(tree, duration_now() + WALK_BOUND);
-	for (size_t i = tree->count; i-- > 0;) { /* children first */
-		const pid_t pid = listed[i].pid;
-
-		if (has(seen, pid) ||
-		    procfs_name_begins(pid, SUPERVISOR_NAME)) {
-			has_watchers = true;
-			add(seen, pid);
+	for (size_t i = 0; i < tree->count; i++) {
+		if (procfs_name_begins(listed[i].pid, SUPERVISOR_NAME)) {
+			add(seen, listed[i].pid);
 			add(seen, listed[i].parent);
-		} else {
-			signal_member(tree, &listed[i], SIGKILL);
 		}
+	}
+	for (size_t i = 0; i < tree->count; i++) { /* parents first */
+		if (has(seen, listed[i].pid))
+			has_watchers = true;
+		else
+			signal_member(tree, &listed[i], SIGKILL);
 	}
 	return has_watchers;
 }
 
-/* Lets the watchers of runs within this one, and what waits for them, end by
- * themselves, with status, report and locks in order, within INNER_BOUND. */
+/* Lets the watchers of runs within this one end by themselves, with status,
+ * report and locks in order, within INNER_BOUND. */
 static void
 end_inner_runs(struct tree *tree)
 {
