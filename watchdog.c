@@ -409,8 +409,10 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	/* The message counts those that it shows: some may be reaped by now. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
+	/* Those that are left may have had no SIGKILL: EPERM. */
 	if (is_stop && run->facts->killed < count &&
-	    (next == STATE_KILLING || self->tree.signal == SIGKILL))
+	    (next == STATE_KILLING ? run->facts->tree_is_empty
+	                           : self->tree.signal == SIGKILL))
 		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (is_stop && run->facts->signalled == 0)

@@ -146,7 +146,9 @@ decide(const struct supervisor *self, int64_t now)
 	if (self->state == STATE_DONE)
 		return REASON_NONE;
 	if (nobody_is_awaited(run))
-		return REASON_TREE_EMPTY;
+		return self->state == STATE_RUNNING && self->cancel_signal != 0
+		           ? REASON_CANCELLED
+		           : REASON_TREE_EMPTY;
 	if (self->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
 	if (self->front_is_dead)

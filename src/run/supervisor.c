@@ -23,6 +23,7 @@
 #define READER_GRACE     SECOND /* see CLOCK_READER, run.h */
 #define NICE_LEAST       19     /* to which SCHED_IDLE comes near */
 #define KEY_TIME         2000   /* ms, for the answer to a key */
+#define RELOAD_TIME      2000   /* ms, in which a command may die of it */
 #define SIGNALS_MAX      64     /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
@@ -380,6 +381,8 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	/* A reload that has ended it was a cancel. */
 	if (self->state == STATE_RUNNING && run->facts->cancels == 0 &&
 	    end->si_code != CLD_EXITED && end->si_status == self->reload &&
+	    duration_is_recent(run->facts->counted_ms[self->reload],
+	                       RELOAD_TIME) &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
 		self->cancel_signal = self->reload;
