@@ -52,7 +52,8 @@ message_lines(struct strbuf *lines)
 	/* As zsh's PROMPT_SP: a line of blanks and "\r". From column 1 the
 	 * blanks stay on the line; from any other, they wrap to the next. */
 	if (at_terminal)
-		strbuf_addf(&text, "%*s\r", size.ws_col, "");
+		strbuf_addf(&text, "%*s\r", size.ws_col == 0 ? 80 : size.ws_col,
+		            "");
 	else if (atomic_exchange(&facts->in_line, false))
 		strbuf_addf(&text, "\n");
 	for (size_t at = 0; at < lines->length;) {

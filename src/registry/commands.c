@@ -209,7 +209,7 @@ cancel_run(const struct options *options)
 int
 explain_run(const struct options *options, pid_t *root)
 {
-	struct registry registry = { .count = 0 };
+	struct registry registry = { .is_quiet = options->quiet };
 	struct entry *entry;
 
 	registry_begin(&registry, options->registry);

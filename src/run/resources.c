@@ -121,8 +121,8 @@ resources_release(struct run *run)
 		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
 
 		if (why == REFUSAL_NONE && !run->options->quiet)
-			message("--cleanup: removed '%s', which the command "
-			        "left behind",
+			message("--cleanup: removed '%s', which was left "
+			        "behind",
 			        cleanup->path);
 		else if (why != REFUSAL_NONE && why != REFUSAL_UNTOLD)
 			message("--cleanup: cannot remove '%s': %s",

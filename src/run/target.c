@@ -17,8 +17,9 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
-#define SYNTAX    " \t\n;&|<>()$`="
+#define LINE_SIZE  256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SHOWN_SIZE 256 /* of COMMAND in a message */
+#define SYNTAX     " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script, which the shell finds in PATH itself. */
@@ -221,22 +222,28 @@ target_become(struct run *run)
 void
 target_tell_failure(const struct run *run)
 {
-	const char *const command = run->options->command[0];
+	char command[SHOWN_SIZE]; /* a whole script may be one word */
 	const char *const interpreter = run->facts->interpreter;
 	const int error = run->facts->exec_error;
-	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
-	/* COMMAND was perhaps not meant as the name of a file. */
-	const bool may_be_else = error == ENOENT && *command != '\0' &&
-	                         (has_syntax || strchr(command, '/') == NULL);
 	const char *const why = strerror(error);
 	int64_t ns;
+
+	(void)snprintf(command, sizeof(command), "%s",
+	               run->options->command[0]);
+
+	/* COMMAND was perhaps not meant as the name of a file. */
+	const bool may_be_else = (error == ENOENT || error == ENAMETOOLONG) &&
+	                         *command != '\0' &&
+	                         (command[strcspn(command, SYNTAX)] != '\0' ||
+	                          strchr(command, '/') == NULL);
 
 	if (run->facts->refusal != NULL)
 		message("%s: %s", run->facts->refusal, why);
 	else if (run->options->is_timeout)
 		message("failed to run command '%s': %s", command, why);
 	else if (*interpreter != '\0')
-		message("cannot run '%s': the interpreter is missing: %s",
+		message("cannot run '%s': the interpreter, or what it needs, "
+		        "is missing: %s",
 		        command, interpreter);
 	else if (may_be_else && *command <= '9' &&
 	         duration_parse(command, &ns) == 0)
