@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 #
 # Containers and unusual machines: wdrun as PID 1, without /proc or with that of
-# another PID namespace, beside processes that may not be seen, and with some
-# that cannot be killed.
+# another PID namespace, beside processes that may not be seen, and with some that cannot be killed.
 
 load helper
 
@@ -162,7 +161,7 @@ escape=(escape fork setsid stubborn)
 	need_other_user
 	give_to_all bomb
 	gives 125 directly prlimit --nproc=1 "${as_user[@]}" --report=/dev/stdout true
-	grep -q '"outcome":"not executed","reason":"cannot run .true.: Resource temporarily unavailable"' out
+	grep -q '"outcome":"not executed","reason":"cannot fork for .true.: Resource temporarily unavailable"' out
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
 	ended_by TERM 137 # the bomb ignores SIGTERM

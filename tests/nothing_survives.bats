@@ -58,20 +58,13 @@ by_death() { # front|supervisor COMMAND...
 	by_death supervisor threads leaderless
 }
 
-# bats test_tags=tree
-@test "SIGKILL ends a script before the command that it waits for: so it does not go on to the next one" {
-	underway -k 300ms bash -c 'trap "" TERM; crowd 300 >crowd & await_file crowd; echo "ready $$"; sleep 1000; : >next'
-	ended_by TERM 137
-	[ ! -e next ]
-}
-
 # --- the first signal --------------------------------------------------------
 
-# traced OPTION... COMMAND...: starts a run whose calls are in trace.PID.
+# traced OPTION... COMMAND...: starts a run whose calls are in trace.PID, with PAUSE us after a signal.
 traced() {
 	rm -f trace.*
-	start strace -qq -ff -o trace \
-		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 "$WDRUN" "$@"
+	start strace -qq -ff -o trace -e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3,sched_yield \
+		-e inject=sched_yield,pidfd_send_signal:delay_exit="${pause:-0}" "$WDRUN" "$@"
 	await_ready
 	first_child "$started"
 	front=$child
@@ -183,6 +176,33 @@ reaches() {
 	ended_by TERM 5
 	[[ $output == *"in order" ]]
 	nobody_is_left
+}
+
+# bats test_tags=slow
+@test "SIGKILL ends a script before what it waits for: so the script does not go on to its next command" {
+	need_strace
+	mkfifo end
+	pause=100000 traced -k 300ms bash -c 'trap "" TERM
+		sleep 1000 >end & (read -r _ <end; : >next) & echo "ready $$"; wait'
+	kill "$front"
+	gives 137 finish
+	[ ! -e next ]
+	pause=100000 traced -k 300ms bash -c 'setsid bash -c "
+		trap \"\" TERM; echo \"ready \$\$\"; sleep 1000; : >next" & wait'
+	kill "$front"
+	gives 143 finish
+	[ ! -e next ]
+}
+
+# bats test_tags=slow
+@test "a command without a group of its own may clean up, too: its children are read before its signal" {
+	need_strace
+	for option in -f --keep=none; do
+		pause=100000 traced "$option" -k never sh -c '
+			trap "sh -c \"sleep 0.3; exit 5\"; exit \$?" TERM; echo "ready $$"; sleep 1000 & wait'
+		kill "$front"
+		gives 5 finish
+	done
 }
 
 @test "--keep lets a daemon and its descendants live after an exit, a stop, a cancel, and SIGKILL of a watcher" {

@@ -57,10 +57,14 @@ set_policy(uint32_t policy)
 void
 tree_take_priority(void)
 {
+	struct rlimit time;
+
 	/* A filter may kill whoever asks: SystemCallFilter, systemd.exec(5). */
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0)
 		return;
-	is_real_time = set_policy(SCHED_RR);
+	/* At that limit, the kernel kills a real-time process: setrlimit(2). */
+	is_real_time = getrlimit(RLIMIT_RTTIME, &time) == 0 &&
+	               time.rlim_max == RLIM_INFINITY && set_policy(SCHED_RR);
 	if (!is_real_time && syscall(SYS_sched_getscheduler, 0) == SCHED_OTHER)
 		(void)set_policy(SCHED_OTHER);
 }
@@ -81,6 +85,7 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_request; /* a signal from which a process may end in order */
 	bool is_first;   /* the first reading for that signal */
+	bool has_target; /* the target has not had the signal, as others */
 	int64_t margin;  /* how old one must have been at the signal */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
@@ -215,7 +220,7 @@ had_signal(const struct tree *tree, pid_t pid)
 	/* Of a group of another PID namespace the number is 0. */
 	return (tree->all_have_signal ||
 	        (tree->is_ours && tree->target != 0 &&
-	         (pid == tree->target ||
+	         ((pid == tree->target && !walk.has_target) ||
 	          ((tree->keep == NULL || tree->group_has_signal) &&
 	           getpgid(pid) == tree->target)))) &&
 	       (walk.is_first || time_before_signal(tree, pid) >= walk.margin);
@@ -421,7 +426,13 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	if (tree->signal != 0) /* at first, it is clear: this takes 0.1 ms */
 		memset(seen, 0, sizeof(seen));
-	if (!tree->group_has_signal) {
+	/* A target without a group of its own comes in the reading, after its
+	 * children were read: what its handler starts then is spared. */
+	walk.has_target =
+	    !tree->group_has_signal && tree->target > 1 &&
+	    (tree->keep != NULL || kill(-tree->target, 0) == -1) &&
+	    procfs_is_ours();
+	if (!tree->group_has_signal && !walk.has_target) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
 	}
@@ -504,11 +515,13 @@ kill_unwatched(struct tree *tree)
 			add(seen, listed[i].pid);
 			add(seen, listed[i].parent);
 		}
+		has_watchers |= has(seen, listed[i].pid);
 	}
+	/* At once: whoever waits for another one, by a lock, would go on. */
+	if (!has_watchers)
+		signal_group(tree, SIGKILL);
 	for (size_t i = 0; i < tree->count; i++) { /* parents first */
-		if (has(seen, listed[i].pid))
-			has_watchers = true;
-		else
+		if (!has(seen, listed[i].pid))
 			signal_member(tree, &listed[i], SIGKILL);
 	}
 	return has_watchers;

@@ -241,6 +241,8 @@ target_tell_failure(const struct run *run)
 		message("%s: %s", run->facts->refusal, why);
 	else if (run->options->is_timeout)
 		message("failed to run command '%s': %s", command, why);
+	else if (run->target->pid == 0)
+		message("cannot fork for '%s': %s", command, why);
 	else if (*interpreter != '\0')
 		message("cannot run '%s': the interpreter, or what it needs, "
 		        "is missing: %s",
