@@ -12,11 +12,12 @@ The request, on stdin: command, a line for bash; timeout, seconds (120);
 idle_timeout, seconds in which the command neither prints nor works (30), both
 from 0.001 to 1000000; max_output, bytes (20000). The answer, on stdout: status,
 128+N after a death by signal N, null if the command was stopped; stopped, true
-or false; reason, why it or what it left behind was stopped ("timeout", "idle"),
-else null; hung, what each process waited for then; output, stdout and stderr as
-they came, without the middle if they are too long; omitted, the number of bytes
-left out. An invalid request has an answer with error only, which says why, to
-the model. All this is in wdrun's report; none of its messages is read.
+or false; reason, why it or what it left behind was stopped, as wdrun's report
+has it ("timeout", "survivors-idle"), else null; hung, what each process waited
+for then; output, stdout and stderr as they came, without the middle if they are
+too long; omitted, the number of bytes left out. An invalid request has an
+answer with error only, which says why, to the model. All this is in wdrun's
+report; none of its messages is read.
 
 WDRUN in the environment is the watchdog (wdrun).
 """

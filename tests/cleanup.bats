@@ -9,8 +9,7 @@ load locks
 
 both=(--cleanup=pid.lock --cleanup=dir.lock)
 
-# The beginning of a script that takes a PID lock and an mkdir lock, and never
-# removes them.
+# The beginning of a script that takes a PID lock and an mkdir lock, and never removes them.
 script='echo $$ >pid.lock; mkdir dir.lock; '
 
 both_are_there() {
@@ -185,8 +184,7 @@ leaves() {
 		before=(-c sticky/before -c old-link)
 	fi
 	ln -s stale old-link
-	# The device is the test's own: if wdrun were wrong, root would remove the
-	# machine's.
+	# The device is the test's own: if wdrun were wrong, root would remove the machine's.
 	ends 0 "${left[@]/#/--cleanup=}" "${before[@]}" -c A/app/lock -c D/app/lock bash -c '
 		for to in stale empty nothing; do ln -s $to to-$to; done
 		mkfifo fifo; ((EUID != 0)) || { mknod device c 1 3; mv theirs sticky/lock; }

@@ -185,8 +185,7 @@ fill_directory() {
 		'echo '\''{"type":"result","subtype":"success","is_error":false}'\'
 }
 
-# walk FILE: runs one example. In a shell of its own, since an example may
-# change the shell.
+# walk FILE: runs one example. In a shell of its own, since an example may change the shell.
 walk() {
 	local text before after example=$PWD/$1
 	text=$(<"$example")

@@ -11,8 +11,7 @@ setup() {
 }
 
 # "${reader[@]}" SIP-OPTION... COMMAND...: programs/sip reads what COMMAND writes; what
-# it gets is in the file seen. On descriptor 9, the file out, a command says that it is
-# ready.
+# it gets is in the file seen. On descriptor 9, the file out, a command says that it is ready.
 reader=(sh -c 'exec 9>&1; exec sip "$@" >seen' -)
 
 # writing BYTES [THEN]: makes the file sent of so many bytes, more than the reader's

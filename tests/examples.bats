@@ -74,8 +74,7 @@ ended() {
 	run_agent
 	ended 0 complete
 	has_message 'sleep 1000'
-	printf '%s\n' -p 'a task' --output-format stream-json --verbose |
-		diff - arguments
+	printf '%s\n' -p 'a task' --output-format stream-json --verbose | diff - arguments
 
 	# The agent calls an API error a success, too.
 	agent 'mkfifo requests' 'setsid sleep 1000 &' "${result/false/true}" 'cat requests'

@@ -1,13 +1,11 @@
 #!/usr/bin/env bats
 # bats file_tags=words
 #
-# The harness finds and reports what a test leaves behind, and tests/run counts
-# what the tests say.
+# The harness finds and reports what a test leaves behind, and tests/run counts what the tests say.
 
 load helper
 
-# write_tests NAME: writes a file with a test for each line of stdin: its name and
-# its commands.
+# write_tests NAME: writes a file with a test for each line of stdin: its name and its commands.
 write_tests() {
 	local name commands
 	echo "load \"$root/tests/helper\""

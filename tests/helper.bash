@@ -105,8 +105,7 @@ pause() {
 	((why > 128)) || sleep "$1" # there is no such socket
 }
 
-# no COMMAND...: succeeds where COMMAND fails. (! is not a command that can be
-# waited for.)
+# no COMMAND...: succeeds where COMMAND fails. (! is not a command that can be waited for.)
 no() {
 	if "$@"; then return 1; fi
 }
@@ -166,8 +165,7 @@ show_processes() {
 }
 
 # For processes that a test leaves on purpose. They are stopped first, since
-# they may fork. programs/forks.c, which forks too fast for a shell, ends when
-# it sees the file.
+# they may fork. programs/forks.c, which forks too fast for a shell, ends when it sees the file.
 end_leftovers() {
 	local round left
 	: >"$BATS_TEST_TMPDIR/stop-chain"
@@ -266,8 +264,7 @@ complete() {
 	finish
 }
 
-# directly COMMAND...: complete, in the foreground and with the dispositions of this
-# shell.
+# directly COMMAND...: complete, in the foreground and with the dispositions of this shell.
 directly() {
 	status=0
 	"$@" >out 2>err 3>&- || status=$?
@@ -424,8 +421,7 @@ one_is_kept() {
 need() {
 	local command
 	for command; do
-		command -v "$command" >/dev/null ||
-			skip "$command is not installed (make deps)"
+		command -v "$command" >/dev/null || skip "$command is not installed (make deps)"
 	done
 }
 
@@ -464,8 +460,7 @@ need_other_user() {
 	"${as_nobody[@]}" true 2>/dev/null || skip "cannot become another user"
 }
 
-# give_to_all [PROGRAM]: copies it and wdrun to where another user can reach and execute
-# them.
+# give_to_all [PROGRAM]: copies it and wdrun to where another user can reach and execute them.
 give_to_all() {
 	cp "$WDRUN" "${@/#/$PROGRAMS/}" .
 	WDRUN=$PWD/wdrun

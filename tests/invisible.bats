@@ -6,8 +6,7 @@
 load helper
 
 # same_state BUT OPTION [LAUNCHER]...: started by LAUNCHER, the command sees the
-# same below wdrun with OPTION as without wdrun, except for lines that begin with
-# BUT, and WDRUN_ID.
+# same below wdrun with OPTION as without wdrun, except for lines that begin with BUT, and WDRUN_ID.
 same_state() {
 	local but=$1 option=$2 launcher=(env --default-signal "${@:3}")
 	"${launcher[@]}" state without 3>&-

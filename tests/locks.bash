@@ -74,8 +74,7 @@ is_blank() {
 	[ -f "$1" ] && [ ! -s "$1" ] && rm "$1"
 }
 
-# Prints the PID of a process that has ended. The kernel does not give the
-# number away soon.
+# Prints the PID of a process that has ended. The kernel does not give the number away soon.
 dead_pid() {
 	sh -c 'echo $$'
 }

@@ -147,8 +147,7 @@ ends() {
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
 }
 
-# found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
-# hangs, without a grace.
+# found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it hangs, without a grace.
 found() {
 	gives 0 wdrun_directly -u "$1" --until-grace=0 sh -c "$2
 		exec sleep 1000" "${@:3}"

@@ -57,8 +57,7 @@ load bounds
 		[ ! -s err ]
 	done
 	# A command that ignores SIGPIPE gets an error, and tells it.
-	env --ignore-signal=PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
-		read -r _
+	env --ignore-signal=PIPE "$WDRUN" -i 60 -t 200 yes 2>err | read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
 	has_line_count 1 err
 	no has_message ''

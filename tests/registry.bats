@@ -19,8 +19,7 @@ makes_it_at() {
 	[ -z "$(ls -A "$1")" ]
 }
 
-# does_not_run VALUE...: the run ended with 125 before it began, and a message
-# has these values.
+# does_not_run VALUE...: the run ended with 125 before it began, and a message has these values.
 does_not_run() {
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]

@@ -216,8 +216,7 @@ is_pending() {
 	grep -qE "^S[ih][gd]Pnd:.*$2$" "/proc/$1/status"
 }
 
-# pending SIGNAL COMMAND...: completes COMMAND, which SIGNAL, from another process, waits
-# for.
+# pending SIGNAL COMMAND...: completes COMMAND, which SIGNAL, from another process, waits for.
 pending() {
 	complete env --block-signal="$1" bash -c 'sh -c "kill -$0 $$"; exec "$@"' "$@"
 }

@@ -137,8 +137,7 @@ find_run() {
 	front=$process_parent
 }
 
-# The prompt is back, and a program finds the modes of the terminal as they were
-# before.
+# The prompt is back, and a program finds the modes of the terminal as they were before.
 usable() {
 	end 'stty -g >modes.now'
 	cmp modes modes.now
