@@ -85,7 +85,7 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_request; /* a signal from which a process may end in order */
 	bool is_first;   /* the first reading for that signal */
-	bool has_target; /* the target has not had the signal, as others */
+	bool has_target; /* the target gets the signal in the reading */
 	int64_t margin;  /* how old one must have been at the signal */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
@@ -426,8 +426,8 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	if (tree->signal != 0) /* at first, it is clear: this takes 0.1 ms */
 		memset(seen, 0, sizeof(seen));
-	/* A target without a group of its own comes in the reading, after its
-	 * children were read: what its handler starts then is spared. */
+	/* A target without a group of its own gets the signal once its children
+	 * are read: so what its handler starts is spared. */
 	walk.has_target =
 	    !tree->group_has_signal && tree->target > 1 &&
 	    (tree->keep != NULL || kill(-tree->target, 0) == -1) &&
@@ -444,6 +444,9 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 
 	const size_t count = tree_signal_again(tree, until);
 
+	/* No descriptor was free for the reading. */
+	if (walk.has_target && !has(seen, tree->target))
+		signal_group(tree, signal);
 	walk.margin = TICK;
 	tree->group_has_signal = tree->all_have_signal = false;
 	return count;
