@@ -219,10 +219,8 @@ had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
 	return (tree->all_have_signal ||
-	        (tree->is_ours && tree->target != 0 &&
-	         ((pid == tree->target && !walk.has_target) ||
-	          ((tree->keep == NULL || tree->group_has_signal) &&
-	           getpgid(pid) == tree->target)))) &&
+	        (tree->is_ours && tree->target != 0 && !walk.has_target &&
+	         (pid == tree->target || getpgid(pid) == tree->target))) &&
 	       (walk.is_first || time_before_signal(tree, pid) >= walk.margin);
 }
 
