@@ -63,8 +63,8 @@ by_death() { # front|supervisor COMMAND...
 # traced OPTION... COMMAND...: starts a run whose calls are in trace.PID, with PAUSE us after a signal.
 traced() {
 	rm -f trace.*
-	start strace -qq -ff -o trace -e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3,sched_yield \
-		-e inject=sched_yield,pidfd_send_signal:delay_exit="${pause:-0}" "$WDRUN" "$@"
+	start strace -qq -ff -o trace -e inject=sched_yield,pidfd_send_signal:delay_exit="${pause:-0}" \
+		-e trace=kill,openat,readlinkat,write,/fork,/clone,sched_yield,pidfd_send_signal "$WDRUN" "$@"
 	await_ready
 	first_child "$started"
 	front=$child
