@@ -152,11 +152,9 @@ main(int argc, char *argv[])
 static void
 heed_signals(const struct options *options)
 {
-	const bool is_wanted = options->leads_group ||
-	                       options->signal == SIGINT ||
-	                       options->signal == SIGQUIT;
-
-	if (is_wanted && !options->foreground && signal_is_ignored(SIGINT) &&
+	if ((options->leads_group || options->signal == SIGINT ||
+	     options->signal == SIGQUIT) &&
+	    !options->foreground && signal_is_ignored(SIGINT) &&
 	    !terminal_is_controlling(STDIN_FILENO)) {
 		(void)setpgid(0, 0);
 		signal_reset(SIGINT);
@@ -307,18 +305,6 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	}
 }
 
-static void
-begin_lingering(struct supervisor *self, int64_t now)
-{
-	const struct options *const options = self->run->options;
-
-	self->due[CLOCK_IDLE] = duration_add(now, options->idle_after_exit);
-	self->due[CLOCK_MAX_AFTER_EXIT] =
-	    duration_add(now, options->max_after_exit);
-	self->activity.since = 0;
-	self->due[CLOCK_SAMPLE] = now;
-}
-
 /* Sends the first signal of a stop. Returns how many processes got it. */
 static size_t
 stop_tree(struct supervisor *self, enum reason why)
@@ -342,14 +328,12 @@ stop_tree(struct supervisor *self, enum reason why)
 		tree->group_has_signal = true;
 		tree->all_have_signal = is_cancel || tree->target == 0;
 	}
+	tell_signal(run, signal);
 	/* A busy tree may leave this process no processor: so SIGKILL waits no
 	 * longer than 50 ms for the rest of the first signals. */
-	const size_t count =
-	    tree_signal(tree, signal,
-	                duration_add(self->due[CLOCK_KILL], 50 * MILLISECOND));
-
-	tell_signal(run, signal);
-	return count;
+	return tree_signal(
+	    tree, signal,
+	    duration_add(self->due[CLOCK_KILL], 50 * MILLISECOND));
 }
 
 /* Kills the tree. Returns how many died by SIGKILL. */
@@ -372,6 +356,8 @@ kill_tree(struct supervisor *self)
 		    tree_kill(tree, self, supervisor_reap);
 	}
 	tell_signal(run, SIGKILL);
+	if (run->facts->killed < tree->killed)
+		run->facts->killed = tree->killed;
 	return tree->killed;
 }
 
@@ -381,7 +367,6 @@ static void
 enter(struct supervisor *self, enum reason why, int64_t now)
 {
 	struct run *const run = self->run;
-	const enum state from = self->state;
 	const enum state next = reasons[why].next;
 	const bool is_stop = next == STATE_STOPPING || next == STATE_KILLING;
 	size_t count = self->tree.count; /* of REASON_LAST_BOUND: no stop */
@@ -392,7 +377,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	 * front sends the signal of the stop. */
 	if (next == STATE_STOPPING && why != REASON_CANCELLED)
 		supervisor_tell_phase(self, PHASE_LOOK);
-	if (is_stop && from < STATE_STOPPING)
+	if (is_stop && self->state < STATE_STOPPING)
 		tree_take_priority(); /* the look needs it, too */
 
 	const size_t seen = tell_look(self, why);
@@ -400,8 +385,14 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	if (is_stop)
 		supervisor_tell_phase(self, PHASE_STOP);
 	self->state = next;
-	if (next == STATE_LINGERING)
-		begin_lingering(self, now);
+	if (next == STATE_LINGERING) {
+		self->due[CLOCK_IDLE] =
+		    duration_add(now, run->options->idle_after_exit);
+		self->due[CLOCK_MAX_AFTER_EXIT] =
+		    duration_add(now, run->options->max_after_exit);
+		self->activity.since = 0;
+		self->due[CLOCK_SAMPLE] = now;
+	}
 	if (next == STATE_STOPPING)
 		count = stop_tree(self, why);
 	if (next == STATE_KILLING)
@@ -409,7 +400,7 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	/* The message counts those that it shows: some may be reaped by now. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
-	/* Those that are left may have had no SIGKILL: EPERM. */
+	/* If some are left, who had SIGKILL is not known: EPERM. */
 	if (is_stop && run->facts->killed < count &&
 	    (next == STATE_KILLING ? run->facts->tree_is_empty
 	                           : self->tree.signal == SIGKILL))
@@ -430,8 +421,6 @@ supervise(struct supervisor *self)
 	int64_t until = started;
 
 	run->facts->output.started = started;
-	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
-	run->facts->output.is_started = true;
 	self->due[CLOCK_TIMEOUT] = duration_add(started, run->options->timeout);
 	if (!run->options->quiet)
 		self->due[CLOCK_HEARTBEAT] =

@@ -187,10 +187,10 @@ reaches() {
 	kill "$front"
 	gives 137 finish
 	[ ! -e next ]
-	pause=100000 traced -k 300ms bash -c 'setsid bash -c "
-		trap \"\" TERM; echo \"ready \$\$\"; sleep 1000; : >next" & wait'
+	export script='echo "ready $$"; sleep 1000; : >next'
+	pause=100000 traced -k 300ms bash -c 'trap "" TERM; "$WDRUN" -k never bash -c "bash -c \"\$script\" & wait"; :'
 	kill "$front"
-	gives 143 finish
+	gives 137 finish
 	[ ! -e next ]
 }
 

@@ -39,8 +39,7 @@ enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
  * writes most of it. */
 struct output_facts {
 	struct terminal_facts terminal;
-	int64_t started; /* the target: the supervisor writes this first */
-	atomic_int is_started;
+	int64_t started; /* the target: the supervisor notes it; 0: not yet */
 	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	atomic_uint found;    /* the texts of --until that have come */

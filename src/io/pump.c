@@ -279,7 +279,7 @@ end_of_patience(const struct output *output)
 	const struct output_facts *const facts = output->facts;
 	int64_t since = facts->found != 0 ? NEVER : output->quiet_since;
 
-	if (facts->is_started && facts->started > since)
+	if (facts->started > since)
 		since = facts->started;
 	for (size_t i = 0; i < output->count; i++) {
 		if (is_pending(&output->streams[i]))
@@ -356,7 +356,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {
 		output->quiet_since = duration_now();
 		/* Before the target's start, the silence is not its own. */
-		output->facts->is_silent |= output->facts->is_started;
+		output->facts->is_silent |= output->facts->started != 0;
 		has_news = true;
 	}
 	return has_news;

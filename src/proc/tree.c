@@ -77,7 +77,7 @@ static struct member pending[PROCFS_LIST_MAX]; /* a stack: to be visited */
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
+static uint64_t seen[PID_END / 64 + 1];   /* signalled; of inner watchers */
 static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
@@ -85,8 +85,8 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_request; /* a signal from which a process may end in order */
 	bool is_first;   /* the first reading for that signal */
-	bool has_target; /* the target gets the signal in the reading */
-	int64_t margin;  /* how old one must have been at the signal */
+	bool has_target; /* the reading is to signal the target, too */
+	int64_t margin;  /* the age at the signal from which one had it */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -225,8 +225,9 @@ had_signal(const struct tree *tree, pid_t pid)
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
- * of this process. Opens its directory as *DIR, which is -1 where that of a
- * child of this process is hidden ("hidepid", proc(5)). */
+ * of this process, or of an inner run's supervisor. Opens its directory as
+ * *DIR, which is -1 where that of a child of this process is hidden ("hidepid",
+ * proc(5)). */
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
@@ -242,7 +243,8 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	*dir = procfs_dir(process->pid);
 	if (!is_own &&
 	    (procstat_read_status(process->pid, &stat) == -1 || stat.is_dead ||
-	     (stat.parent != process->parent && stat.parent != tree->self))) {
+	     (stat.parent != process->parent && stat.parent != tree->self &&
+	      (walk.signal != 0 || !has(seen, stat.parent))))) {
 		fds_close(*dir);
 		return false;
 	}
@@ -324,20 +326,6 @@ signal_member(const struct tree *tree, struct member *process, int signal)
 	}
 }
 
-/* Sends SIGNAL to the members of the list that are in GROUP, less the target,
- * which has had it. Parents first: a script whose command is dead goes on. */
-static void
-signal_listed(const struct tree *tree, pid_t group, int signal)
-{
-	for (size_t i = 0; i < tree->count; i++) {
-		const pid_t pid = listed[i].pid;
-
-		if (pid != tree->target &&
-		    (group == ANY_GROUP || getpgid(pid) == group))
-			signal_member(tree, &listed[i], signal);
-	}
-}
-
 void
 tree_read(struct tree *tree, int64_t until)
 {
@@ -378,8 +366,8 @@ tree_spare(struct tree *tree, const char *names)
 
 /* --- the first signal ----------------------------------------------------- */
 
-/* Signals the target's group, nobody else's until the target is reaped; or the
- * target alone, if KEEP may spare some of it; or both, if the target left. */
+/* Signals the target's group, whose number nobody else gets until the target is
+ * reaped; and the target, if it left that. With KEEP, the target alone. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
@@ -406,8 +394,14 @@ void
 tree_signal_members(struct tree *tree, pid_t group, int signal)
 {
 	tree_read(tree, duration_now() + WALK_BOUND);
-	if (tree->is_ours)
-		signal_listed(tree, group, signal);
+	/* Parents first: a script whose command is dead goes on. */
+	for (size_t i = 0; tree->is_ours && i < tree->count; i++) {
+		const pid_t pid = listed[i].pid;
+
+		if (pid != tree->target &&
+		    (group == ANY_GROUP || getpgid(pid) == group))
+			signal_member(tree, &listed[i], signal);
+	}
 }
 
 size_t
@@ -467,11 +461,9 @@ tree_reap_child(struct tree *tree, pid_t child, siginfo_t *end)
 
 	if (is_real_time)
 		(void)set_policy(SCHED_RR);
-	if (!is_reaped)
-		return false;
 	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
-	return true;
+	return is_reaped;
 }
 
 /* Stops the tree, so that nobody forks, and then kills it, children first: the
@@ -528,33 +520,27 @@ kill_unwatched(struct tree *tree)
 	return has_watchers;
 }
 
-/* Lets the watchers of runs within this one end by themselves, with status,
- * report and locks in order, within INNER_BOUND. */
-static void
-end_inner_runs(struct tree *tree)
-{
-	const int64_t until = duration_now() + INNER_BOUND;
-
-	memset(seen, 0, sizeof(seen));
-	while (kill_unwatched(tree) && duration_now() < until)
-		duration_sleep(10 * MILLISECOND);
-}
-
 bool
 tree_kill(struct tree *tree, struct supervisor *self,
           void (*reap)(struct supervisor *self, int64_t now))
 {
-	if (tree->signal == 0) /* no stop: a watcher was lost */
+	const int64_t began = duration_now();
+
+	/* No stop, as a watcher was lost: so nothing has told inner runs. */
+	if (tree->signal == 0) {
 		signal_group(tree, SIGKILL);
-	end_inner_runs(tree);
+		wait_or_kill(tree->target, began + WALK_BOUND);
+	}
+	/* Their watchers put status, report and locks in order. */
+	memset(seen, 0, sizeof(seen));
+	while (kill_unwatched(tree) && duration_now() < began + INNER_BOUND)
+		duration_sleep(10 * MILLISECOND);
 
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;
 
 	tree->killed = 0;
-	memset(seen, 0, sizeof(seen));
-	signal_group(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;
 		const size_t fresh =

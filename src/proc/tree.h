@@ -46,7 +46,7 @@ struct tree {
 	const char *keep;
 	bool spares; /* children that are not of the tree */
 	/* In a front, which cannot tell orphans: spares each session's leader
-	 * that bears a name of KEEP, whenever it comes. Needs SPARES. */
+	 * that bears a name of KEEP, whenever it comes. */
 	bool keeps_leaders;
 	pid_t self;   /* procfs_self(), as last read */
 	bool is_ours; /* /proc has the PIDs of this process's namespace */
@@ -56,9 +56,9 @@ struct tree {
  * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
-/* Spares the present orphans that bear one of NAMES, and all below them: the
- * children of this process, or of an inner run's supervisor, but no command;
- * or, if NAMES is NULL, all children. The spared become the MEMBERS. Called
+/* Spares each present orphan that bears one of NAMES, with all below it: a
+ * child of this process, or of an inner run's supervisor, but no run's command.
+ * Without NAMES, spares all children. The spared become the MEMBERS. Called
  * before the first signal of a stop, which makes orphans. */
 void tree_spare(struct tree *tree, const char *names);
 
@@ -78,7 +78,8 @@ void tree_signal_target(struct tree *tree, int signal);
 #define ANY_GROUP (-1) /* 0 is a group of another PID namespace */
 
 /* Sends SIGNAL to each process of the tree, but the target, that is in GROUP,
- * which is not another's: the caller's, or one with a member; or ANY_GROUP. */
+ * or in ANY_GROUP. A GROUP has a member, or is the caller's: so no other group
+ * has its number. */
 void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
@@ -94,10 +95,10 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 #define TREE_KILL_BOUND (30 * SECOND)
 
 /* Kills all but the watchers of inner runs, which have 2 seconds to end. Then
- * sends SIGKILL to the tree until all are dead, or for 5 seconds nobody has
- * come or died, or was seen to run to its death, or for TREE_KILL_BOUND. Calls
- * REAP, of whoever has the tree, for the dead. Returns whether nobody lives;
- * else MEMBERS says who. */
+ * sends SIGKILL until all are dead; or until for 5 seconds nobody came, died,
+ * or ran to its death; or until TREE_KILL_BOUND is over. Calls REAP with SELF,
+ * who has the tree, for the dead. Returns whether nobody lives; else MEMBERS
+ * says who. */
 bool tree_kill(struct tree *tree, struct supervisor *self,
                void (*reap)(struct supervisor *self, int64_t now));
 

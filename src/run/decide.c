@@ -146,7 +146,9 @@ decide(const struct supervisor *self, int64_t now)
 	if (self->state == STATE_DONE)
 		return REASON_NONE;
 	if (nobody_is_awaited(run))
-		return self->state == STATE_RUNNING && self->cancel_signal != 0
+		return self->state == STATE_RUNNING &&
+		               self->cancel_signal != 0 &&
+		               run->target->outcome.kind == OUTCOME_SIGNAL
 		           ? REASON_CANCELLED
 		           : REASON_TREE_EMPTY;
 	if (self->state == STATE_KILLING) /* tree_kill() has done what it can */
@@ -183,16 +185,14 @@ void
 clocks_resume(struct supervisor *self, int64_t now)
 {
 	const int64_t pause = now - self->paused_at;
-	struct activity *const activity = &self->activity;
 
 	if (self->paused_at == NEVER)
 		return;
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		self->due[i] = duration_add(self->due[i], pause);
-	if (activity->since != 0) {
-		activity->since += pause;
-		activity->last += pause;
-	}
+	self->activity.last += pause;
+	if (self->activity.since != 0)
+		self->activity.since += pause;
 	self->paused_at = NEVER;
 }
 

@@ -329,7 +329,7 @@ front_watch(struct front *self)
 	struct facts *const facts = run->facts;
 
 	self->deadline = duration_add(end_of_stop(self), run->options->timeout);
-	run->output.quiet_since = duration_now();
+	output_note_heard(&run->output);
 	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_make_raw(&run->output.terminal);
 	while (!self->supervisor_is_dead && self->lateness < LATE_GIVEN_UP) {

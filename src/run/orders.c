@@ -190,7 +190,7 @@ note_key_of_target(const struct run *run, const siginfo_t *info)
 	/* A key that comes before its start cancels the run. But the target may
 	 * send one before the supervisor has noted its start. */
 	const bool has_reached =
-	    (run->facts->output.is_started || is_of_run(run, info->si_pid)) &&
+	    (run->facts->output.started != 0 || is_of_run(run, info->si_pid)) &&
 	    (target->has_exited
 	         ? duration_is_recent(target->ended_ms, COPY_TIME)
 	         : target_is_in_job(run));

@@ -16,15 +16,13 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
-#define ORPHANS_INTERVAL (250 * MILLISECOND)
-#define SAMPLE_INTERVAL  (250 * MILLISECOND)
-#define KEEP_INTERVAL    (2 * SECOND)
-#define READER_GRACE     SECOND /* see CLOCK_READER, run.h */
-#define NICE_LEAST       19     /* to which SCHED_IDLE comes near */
-#define KEY_TIME         2000   /* ms, for the answer to a key */
-#define RELOAD_TIME      2000   /* ms, in which a command may die of it */
-#define SIGNALS_MAX      64     /* in a turn: others may send them for ever */
+#define ORPHANS_DELAY (10 * MILLISECOND)  /* for more deaths */
+#define LOOK_INTERVAL (250 * MILLISECOND) /* for orphans, for progress */
+#define KEEP_INTERVAL (2 * SECOND)
+#define READER_GRACE  SECOND /* see CLOCK_READER, run.h */
+#define NICE_LEAST    19     /* to which SCHED_IDLE comes near */
+#define ACT_TIME      2000   /* ms, to act on a key, or die of a reload */
+#define SIGNALS_MAX   64     /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
  * sessions against each other: sched(7), autogroup. */
@@ -42,14 +40,12 @@ pass_nice_on(struct supervisor *self)
 	if (nice == 0 || getsid(self->run->front) == self->run->front)
 		return;
 	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
-	if (fd == -1)
-		return; /* this kernel does not weigh sessions */
 	/* Unprivileged processes may do that once in 100 ms, on the whole
 	 * machine: proc_sched_autogroup_set_nice(), sched/autogroup.c. */
 	if (dprintf(fd, "%d", nice) == -1 && errno == EAGAIN)
 		self->due[CLOCK_NICE] =
 		    duration_now() + (100 + getpid() % 200) * MILLISECOND;
-	(void)close(fd);
+	fds_close(fd); /* -1: this kernel does not weigh sessions */
 }
 
 int
@@ -78,12 +74,12 @@ supervisor_start(struct supervisor *self)
 	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
+	run->facts->tree_is_empty = target == -1; /* in both processes */
 	if (target == -1)
 		return -1;
 	if (target == 0)
 		target_become(run);
 	/* NOLINTEND(*ork) */
-	run->facts->tree_is_empty = false; /* if vfork(2) is fork(2) */
 	self->tree.target = self->tree.group = target;
 	if (run->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
@@ -172,7 +168,7 @@ follow_target(struct supervisor *self, int64_t now)
 		/* On the command's own terminal, the front gets no SIGTSTP, but
 		 * has seen the key: su(1) answers that by SIGSTOP. */
 		if (is_stopped && info.si_status == SIGSTOP &&
-		    duration_is_recent(terminal->facts->suspended_ms, KEY_TIME))
+		    duration_is_recent(terminal->facts->suspended_ms, ACT_TIME))
 			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
 		    terminal->is_keyboard)
@@ -382,7 +378,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	if (self->state == STATE_RUNNING && run->facts->cancels == 0 &&
 	    end->si_code != CLD_EXITED && end->si_status == self->reload &&
 	    duration_is_recent(run->facts->counted_ms[self->reload],
-	                       RELOAD_TIME) &&
+	                       ACT_TIME) &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
 		self->cancel_signal = self->reload;
@@ -442,7 +438,7 @@ look_for_orphans(struct supervisor *self, int64_t now)
 
 		/* Looks take half of the time at most. */
 		self->next_look = end + (end - now) + ORPHANS_DELAY;
-		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
+		*due = end + (age < LOOK_INTERVAL ? age : LOOK_INTERVAL);
 	} else if (*due > now + ORPHANS_DELAY) {
 		*due = now + ORPHANS_DELAY;
 	}
@@ -483,7 +479,7 @@ look_for_progress(struct supervisor *self, int64_t now)
 		           : duration_add(now, run->options->idle_after_exit);
 	}
 	self->relayed = relayed;
-	*sample = duration_add(now, SAMPLE_INTERVAL);
+	*sample = duration_add(now, LOOK_INTERVAL);
 	if (*sample > *end || *end == NEVER)
 		*sample = *end;
 }

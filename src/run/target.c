@@ -17,9 +17,8 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define LINE_SIZE  256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
-#define SHOWN_SIZE 256 /* of COMMAND in a message */
-#define SYNTAX     " \t\n;&|<>()$`="
+#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SYNTAX    " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script, which the shell finds in PATH itself. */
@@ -98,11 +97,9 @@ find_interpreter(struct facts *facts, const char *command)
 static _Noreturn void
 fail(const struct run *run, int status)
 {
-	const int why = errno;
-
+	run->facts->exec_error = errno;
 	if (status == STATUS_NOT_FOUND)
 		find_interpreter(run->facts, run->options->command[0]);
-	run->facts->exec_error = why;
 	_exit(status);
 }
 
@@ -123,21 +120,8 @@ adopt_pids(pid_t front)
 			continue;
 		(void)snprintf(own, sizeof(own), "%d", getpid());
 		(void)setenv(names[i], own, true);
-		/* LISTEN_PID as an ID that is never reused. */
-		if (i == 0)
-			(void)unsetenv("LISTEN_PIDFDID");
+		(void)unsetenv("LISTEN_PIDFDID"); /* of the same process */
 	}
-}
-
-/* pinentry(1) opens GPG_TTY, the caller's terminal. But there, the front reads
- * the keys of a passphrase, too, and the pseudo-terminal would show them. */
-static void
-adopt_terminal(void)
-{
-	const char *const name = ttyname(STDOUT_FILENO);
-
-	if (name != NULL && getenv("GPG_TTY") != NULL)
-		(void)setenv("GPG_TTY", name, true);
 }
 
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
@@ -168,7 +152,6 @@ target_become(struct run *run)
 {
 	/* The target notes it: the supervisor may be killed before the exec. */
 	run->target->pid = getpid();
-	run->facts->tree_is_empty = false;
 	/* Armed first, since a supervisor that is dead sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
@@ -198,11 +181,15 @@ target_become(struct run *run)
 	signals_mask(SIG_SETMASK, run->callers_mask, NULL);
 	(void)umask(run->callers_umask);
 
+	const char *terminal;
 	size_t count = 0;
 
 	adopt_pids(run->front);
-	if (run->output.terminal.is_keyboard)
-		adopt_terminal();
+	/* pinentry(1) opens GPG_TTY, the caller's terminal. But there, the
+	 * front reads the keys, too, and the pseudo-terminal shows them. */
+	if (run->output.terminal.is_keyboard && getenv("GPG_TTY") != NULL &&
+	    (terminal = ttyname(STDOUT_FILENO)) != NULL)
+		(void)setenv("GPG_TTY", terminal, true);
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options->keep != NULL)
 		(void)setenv(KEEP_VARIABLE, run->options->keep, true);
@@ -222,7 +209,7 @@ target_become(struct run *run)
 void
 target_tell_failure(const struct run *run)
 {
-	char command[SHOWN_SIZE]; /* a whole script may be one word */
+	char command[LINE_SIZE]; /* a whole script may be one word */
 	const char *const interpreter = run->facts->interpreter;
 	const int error = run->facts->exec_error;
 	const char *const why = strerror(error);

@@ -19,6 +19,7 @@ enum fact {
 	PARENT_LOST = CLOCK << 4,
 	CANCELLED = CLOCK << 5,
 	CANCELLED_TWICE = CLOCK << 6,
+	KILLED = CLOCK << 7,
 	COMPLETE = CLOCK << 8,
 	PAUSED = CLOCK << 9,
 	LEAVES = CLOCK << 10,
@@ -54,7 +55,9 @@ static const struct {
 	{ STATE_RUNNING, ALL_DUE | CANCELLED, REASON_CANCELLED },
 	{ STATE_RUNNING, ALL_DUE | PARENT_LOST, REASON_PARENT_LOST },
 	{ STATE_RUNNING, ALL_DUE | EXITED | EMPTY, REASON_TREE_EMPTY },
-	{ STATE_RUNNING, EXITED | EMPTY | CANCELLED, REASON_CANCELLED },
+	{ STATE_RUNNING, EXITED | EMPTY | CANCELLED, REASON_TREE_EMPTY },
+	{ STATE_RUNNING, EXITED | EMPTY | CANCELLED | KILLED,
+	  REASON_CANCELLED },
 	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | EMPTY, REASON_TREE_EMPTY },
 	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | CANCELLED, REASON_FRONT_LOST },
 	{ STATE_RUNNING, LEAVES | EXITED | BY_ITSELF, REASON_TREE_EMPTY },
@@ -113,7 +116,10 @@ supervisor_with(enum state state, unsigned facts)
 		.until_grace = 30 * SECOND,
 	};
 	shared = (struct facts){
-		.target = { .has_exited = (facts & EXITED) != 0,
+		.target = { .outcome.kind = (facts & KILLED) != 0
+		                                ? OUTCOME_SIGNAL
+		                                : OUTCOME_EXIT,
+		            .has_exited = (facts & EXITED) != 0,
 		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
 		.tree_is_empty = (facts & EMPTY) != 0,
 		.output = { .found = (facts & COMPLETE) != 0,
