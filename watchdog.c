@@ -305,6 +305,18 @@ begin_stop(struct supervisor *self, enum reason why, int64_t now)
 	}
 }
 
+static void
+begin_lingering(struct supervisor *self, int64_t now)
+{
+	const struct options *const options = self->run->options;
+
+	self->due[CLOCK_IDLE] = duration_add(now, options->idle_after_exit);
+	self->due[CLOCK_MAX_AFTER_EXIT] =
+	    duration_add(now, options->max_after_exit);
+	self->activity.since = 0;
+	self->due[CLOCK_SAMPLE] = now;
+}
+
 /* Sends the first signal of a stop. Returns how many processes got it. */
 static size_t
 stop_tree(struct supervisor *self, enum reason why)
@@ -356,8 +368,6 @@ kill_tree(struct supervisor *self)
 		    tree_kill(tree, self, supervisor_reap);
 	}
 	tell_signal(run, SIGKILL);
-	if (run->facts->killed < tree->killed)
-		run->facts->killed = tree->killed;
 	return tree->killed;
 }
 
@@ -385,14 +395,8 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	if (is_stop)
 		supervisor_tell_phase(self, PHASE_STOP);
 	self->state = next;
-	if (next == STATE_LINGERING) {
-		self->due[CLOCK_IDLE] =
-		    duration_add(now, run->options->idle_after_exit);
-		self->due[CLOCK_MAX_AFTER_EXIT] =
-		    duration_add(now, run->options->max_after_exit);
-		self->activity.since = 0;
-		self->due[CLOCK_SAMPLE] = now;
-	}
+	if (next == STATE_LINGERING)
+		begin_lingering(self, now);
 	if (next == STATE_STOPPING)
 		count = stop_tree(self, why);
 	if (next == STATE_KILLING)
@@ -400,11 +404,15 @@ enter(struct supervisor *self, enum reason why, int64_t now)
 	/* The message counts those that it shows: some may be reaped by now. */
 	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
-	/* If some are left, who had SIGKILL is not known: EPERM. */
-	if (is_stop && run->facts->killed < count &&
-	    (next == STATE_KILLING ? run->facts->tree_is_empty
-	                           : self->tree.signal == SIGKILL))
-		run->facts->killed = count;
+
+	/* Those that are left may have had none (EPERM): so the dead count. */
+	const bool has_left =
+	    next == STATE_KILLING && !run->facts->tree_is_empty;
+	const size_t killed = has_left ? self->tree.killed : count;
+
+	if (is_stop && run->facts->killed < killed &&
+	    (next == STATE_KILLING || self->tree.signal == SIGKILL))
+		run->facts->killed = killed;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (is_stop && run->facts->signalled == 0)
 		run->facts->signalled = count;

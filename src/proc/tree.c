@@ -77,7 +77,7 @@ static struct member pending[PROCFS_LIST_MAX]; /* a stack: to be visited */
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];   /* signalled; of inner watchers */
+static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
 static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
@@ -86,6 +86,7 @@ static struct {
 	bool is_request; /* a signal from which a process may end in order */
 	bool is_first;   /* the first reading for that signal */
 	bool has_target; /* the reading is to signal the target, too */
+	bool is_for_end; /* in kill_unwatched(): SEEN are inner watchers */
 	int64_t margin;  /* the age at the signal from which one had it */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
@@ -244,7 +245,7 @@ open_living(const struct tree *tree, struct member *process, int *dir)
 	if (!is_own &&
 	    (procstat_read_status(process->pid, &stat) == -1 || stat.is_dead ||
 	     (stat.parent != process->parent && stat.parent != tree->self &&
-	      (walk.signal != 0 || !has(seen, stat.parent))))) {
+	      !(walk.is_for_end && has(seen, stat.parent))))) {
 		fds_close(*dir);
 		return false;
 	}
@@ -526,13 +527,15 @@ tree_kill(struct tree *tree, struct supervisor *self,
 {
 	const int64_t began = duration_now();
 
-	/* No stop, as a watcher was lost: so nothing has told inner runs. */
+	/* No stop, as a watcher was lost. A reading while the target dies would
+	 * miss its children: they come to this process then. */
 	if (tree->signal == 0) {
 		signal_group(tree, SIGKILL);
 		wait_or_kill(tree->target, began + WALK_BOUND);
 	}
-	/* Their watchers put status, report and locks in order. */
+	/* Inner watchers put status, report and locks in order. */
 	memset(seen, 0, sizeof(seen));
+	walk.is_for_end = true;
 	while (kill_unwatched(tree) && duration_now() < began + INNER_BOUND)
 		duration_sleep(10 * MILLISECOND);
 
@@ -540,6 +543,7 @@ tree_kill(struct tree *tree, struct supervisor *self,
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;
 
+	walk.is_for_end = false;
 	tree->killed = 0;
 	for (;;) {
 		const size_t killed = tree->killed;

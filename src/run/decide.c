@@ -145,7 +145,7 @@ decide(const struct supervisor *self, int64_t now)
 
 	if (self->state == STATE_DONE)
 		return REASON_NONE;
-	if (nobody_is_awaited(run))
+	if (nobody_is_awaited(run)) /* perhaps since it died of the cancel */
 		return self->state == STATE_RUNNING &&
 		               self->cancel_signal != 0 &&
 		               run->target->outcome.kind == OUTCOME_SIGNAL

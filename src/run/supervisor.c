@@ -21,7 +21,8 @@
 #define KEEP_INTERVAL (2 * SECOND)
 #define READER_GRACE  SECOND /* see CLOCK_READER, run.h */
 #define NICE_LEAST    19     /* to which SCHED_IDLE comes near */
-#define ACT_TIME      2000   /* ms, to act on a key, or die of a reload */
+#define KEY_TIME      2000   /* ms, for the answer to a key */
+#define RELOAD_TIME   2000   /* ms, in which a command may die of it */
 #define SIGNALS_MAX   64     /* in a turn: others may send them for ever */
 
 /* Gives the nice value of this process to its session, as the kernel weighs
@@ -168,7 +169,7 @@ follow_target(struct supervisor *self, int64_t now)
 		/* On the command's own terminal, the front gets no SIGTSTP, but
 		 * has seen the key: su(1) answers that by SIGSTOP. */
 		if (is_stopped && info.si_status == SIGSTOP &&
-		    duration_is_recent(terminal->facts->suspended_ms, ACT_TIME))
+		    duration_is_recent(terminal->facts->suspended_ms, KEY_TIME))
 			info.si_status = SIGTSTP;
 		if (is_stopped && info.si_status == SIGTSTP &&
 		    terminal->is_keyboard)
@@ -378,7 +379,7 @@ note_end(struct supervisor *self, const siginfo_t *end, int64_t now)
 	if (self->state == STATE_RUNNING && run->facts->cancels == 0 &&
 	    end->si_code != CLD_EXITED && end->si_status == self->reload &&
 	    duration_is_recent(run->facts->counted_ms[self->reload],
-	                       ACT_TIME) &&
+	                       RELOAD_TIME) &&
 	    !run->options->passes_on) {
 		run->facts->cancels++;
 		self->cancel_signal = self->reload;

@@ -17,8 +17,9 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
-#define SYNTAX    " \t\n;&|<>()$`="
+#define LINE_SIZE  256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SHOWN_SIZE 256 /* of COMMAND in a message */
+#define SYNTAX     " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script, which the shell finds in PATH itself. */
@@ -124,6 +125,17 @@ adopt_pids(pid_t front)
 	}
 }
 
+/* pinentry(1) opens GPG_TTY, the caller's terminal. But there, the front reads
+ * the keys of a passphrase, too, and the pseudo-terminal would show them. */
+static void
+adopt_terminal(void)
+{
+	const char *const name = ttyname(STDOUT_FILENO);
+
+	if (name != NULL && getenv("GPG_TTY") != NULL)
+		(void)setenv("GPG_TTY", name, true);
+}
+
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). This handler lasts until the exec. */
 static void
@@ -181,15 +193,11 @@ target_become(struct run *run)
 	signals_mask(SIG_SETMASK, run->callers_mask, NULL);
 	(void)umask(run->callers_umask);
 
-	const char *terminal;
 	size_t count = 0;
 
 	adopt_pids(run->front);
-	/* pinentry(1) opens GPG_TTY, the caller's terminal. But there, the
-	 * front reads the keys, too, and the pseudo-terminal shows them. */
-	if (run->output.terminal.is_keyboard && getenv("GPG_TTY") != NULL &&
-	    (terminal = ttyname(STDOUT_FILENO)) != NULL)
-		(void)setenv("GPG_TTY", terminal, true);
+	if (run->output.terminal.is_keyboard)
+		adopt_terminal();
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options->keep != NULL)
 		(void)setenv(KEEP_VARIABLE, run->options->keep, true);
@@ -209,7 +217,7 @@ target_become(struct run *run)
 void
 target_tell_failure(const struct run *run)
 {
-	char command[LINE_SIZE]; /* a whole script may be one word */
+	char command[SHOWN_SIZE]; /* a whole script may be one word */
 	const char *const interpreter = run->facts->interpreter;
 	const int error = run->facts->exec_error;
 	const char *const why = strerror(error);
