@@ -66,7 +66,7 @@ has_nice() {
 @test "the session of the command has the caller's nice value for the kernel's autogroup" {
 	[ -e /proc/self/autogroup ] || skip "this kernel has no autogroup (CONFIG_SCHED_AUTOGROUP)"
 	underway sigcount
-	has_nice "$(nice)"
+	wait_until has_nice "$(nice)"
 	ended_by TERM 7
 	start_run nice -n 7 "$WDRUN" sigcount
 	wait_until has_nice "$(nice -n 7 nice)"

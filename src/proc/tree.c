@@ -18,7 +18,7 @@
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define LAST_BOUND   (5 * SECOND)       /* since a process came or died */
-#define INNER_BOUND  (2 * SECOND)       /* for the watchers of inner runs */
+#define INNER_BOUND  (5 * SECOND)       /* for the watchers of inner runs */
 
 /* --- the processor -------------------------------------------------------- */
 

@@ -94,7 +94,7 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
-/* Kills all but the watchers of inner runs, which have 2 seconds to end. Then
+/* Kills all but the watchers of inner runs, which have 5 seconds to end. Then
  * sends SIGKILL until all are dead; or until for 5 seconds nobody came, died,
  * or ran to its death; or until TREE_KILL_BOUND is over. Calls REAP with SELF,
  * who has the tree, for the dead. Returns whether nobody lives; else MEMBERS
