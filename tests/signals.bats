@@ -119,24 +119,24 @@ has_taken_all() {
 }
 
 @test "a run within a run ends before the outer run kills its watchers: status, lock and report are true" {
-	underway -k 1 "$WDRUN" -k 1 --lock=lock --report=report bash -c '
-		trap "exit 3" TERM; escape stubborn >/dev/null & echo "ready $$"; wait'
-	ended_by TERM 3
-	[ ! -e lock ]
-	[ -s report ]
 	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
 		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; : >next' "$WDRUN"
 	ended_by TERM 137
-	[ ! -e lock ]
-	[ ! -e next ]
-	[ -s report ]
+	[[ ! -e lock && ! -e next && -s report ]]
+	mkfifo full
+	exec 9<>full
+	head -c 65536 /dev/zero >&9 # so that the inner front waits without its supervisor
+	underway -k 300ms "$WDRUN" --report=/dev/fd/9 bash -c 'trap "exit 3" TERM; sleep 1000 & echo "ready $$"; wait'
+	kill "$front"
+	wait_until grep -q "still alive" err
+	head -c 65536 <&9 >/dev/null
+	gives 3 finish
 	# In a session of its own: a front in the command's group gets the group's SIGKILL.
 	underway bash -c 'setsid "$0" --lock=lock --report=report bash -c "$1" & wait' "$WDRUN" 'rm report; echo "ready $$"; exec sleep 1000'
 	kill -KILL "$front"
 	gives 137 finish
 	wait_until nobody_is_left
-	[ ! -e lock ]
-	[ -s report ]
+	[[ ! -e lock && -s report ]]
 }
 
 @test "a command can end its run by a terminating signal to its parent; other signals to the parent do nothing" {

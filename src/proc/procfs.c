@@ -259,24 +259,33 @@ ends_in(const char *path, const char *name, size_t length)
 	return strlen(last) == length && memcmp(last, name, length) == 0;
 }
 
+/* Reads the path of PID's program as a string, "" if that is not known. */
+static void
+read_program(pid_t pid, char program[TEXT_SIZE])
+{
+	char path[PATH_SIZE];
+	struct procstat stat;
+	ssize_t length = 0;
+
+	(void)snprintf(path, sizeof(path), "%d/exe", pid);
+	/* Also in state D, as of a daemon that waits in vfork(2). */
+	if (procstat_read_status(pid, &stat) == 0 && !stat.is_in_exec)
+		length = readlinkat(root_fd, path, program, TEXT_SIZE - 1);
+	program[length > 0 ? length : 0] = '\0';
+}
+
 bool
 procfs_bears(pid_t pid, const char *names)
 {
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
-	char program[TEXT_SIZE] = "";
-	char path[PATH_SIZE];
-	struct procstat stat;
+	char program[TEXT_SIZE];
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	(void)snprintf(path, sizeof(path), "%d/exe", pid);
 	if (!procfs_is_stuck(pid))
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
-	/* Also in state D, as of a daemon that waits in vfork(2). */
-	if (procstat_read_status(pid, &stat) == -1 || stat.is_in_exec ||
-	    readlinkat(root_fd, path, program, TEXT_SIZE - 1) == -1)
-		*program = '\0';
+	read_program(pid, program);
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
 		const size_t size = length < COMM_SIZE ? length : COMM_SIZE - 1;
@@ -288,6 +297,17 @@ procfs_bears(pid_t pid, const char *names)
 		names += length;
 	}
 	return false;
+}
+
+bool
+procfs_has_our_program(pid_t pid)
+{
+	char own[TEXT_SIZE] = "";
+	char other[TEXT_SIZE];
+
+	read_program(pid, other);
+	return readlinkat(root_fd, "self/exe", own, sizeof(own) - 1) != -1 &&
+	       strcmp(own, other) == 0;
 }
 
 bool

@@ -104,6 +104,9 @@ bool procfs_is_stuck(pid_t pid);
  * Node writes a title over the other two. */
 bool procfs_bears(pid_t pid, const char *names);
 
+/* Whether PID has the program of this process: another run's watcher. */
+bool procfs_has_our_program(pid_t pid);
+
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
 bool procfs_descends(pid_t pid, pid_t ancestor);
 

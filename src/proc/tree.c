@@ -497,27 +497,35 @@ has_dying(const struct tree *tree)
 }
 
 /* Kills all but the watchers of runs within this one: each supervisor, and its
- * parent, which it adds to SEEN. Returns whether one of those is alive. */
+ * parent, which it adds to SEEN; and a front that has none by now. Returns
+ * whether there are any. */
 static bool
 kill_unwatched(struct tree *tree)
 {
-	bool has_watchers = false;
+	size_t first; /* of those that are killed, and moved to the end */
+	size_t i;
 
 	tree_read(tree, duration_now() + WALK_BOUND);
-	for (size_t i = 0; i < tree->count; i++) {
-		if (procfs_name_begins(listed[i].pid, SUPERVISOR_NAME)) {
-			add(seen, listed[i].pid);
-			add(seen, listed[i].parent);
+	/* Children first: so a supervisor's parent is in SEEN in time. */
+	for (i = first = tree->count; i-- > 0;) {
+		const struct member process = listed[i];
+
+		if (procfs_name_begins(process.pid, SUPERVISOR_NAME)) {
+			add(seen, process.pid);
+			add(seen, process.parent);
 		}
-		has_watchers |= has(seen, listed[i].pid);
+		if (!has(seen, process.pid) &&
+		    !procfs_has_our_program(process.pid))
+			listed[--first] = process;
 	}
+
+	const bool has_watchers = first > 0;
+
 	/* At once: whoever waits for another one, by a lock, would go on. */
 	if (!has_watchers)
 		signal_group(tree, SIGKILL);
-	for (size_t i = 0; i < tree->count; i++) { /* parents first */
-		if (!has(seen, listed[i].pid))
-			signal_member(tree, &listed[i], SIGKILL);
-	}
+	for (; first < tree->count; first++) /* parents first */
+		signal_member(tree, &listed[first], SIGKILL);
 	return has_watchers;
 }
 

@@ -1,5 +1,4 @@
 /* Orders: what the signals that come to a watcher ask of the run. */
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,22 +66,6 @@ order_is_reload(const struct run *run, int signal)
 
 	return is_for_target && !run->target->has_exited &&
 	       run->facts->cancels == 0;
-}
-
-/* Whether PID has the program of this process: another run's watcher. */
-static bool
-has_our_program(pid_t pid)
-{
-	char path[32];
-	char own[PATH_MAX];
-	char other[PATH_MAX];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-
-	const ssize_t length = readlink("/proc/self/exe", own, sizeof(own));
-
-	return length > 0 && readlink(path, other, sizeof(other)) == length &&
-	       memcmp(own, other, (size_t)length) == 0;
 }
 
 static bool
@@ -168,7 +151,7 @@ reaches_job(const struct run *run, const siginfo_t *info)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
 	return is_of_run(run, sender) ||
 	       ((bit & KEYS) != 0 && getpgid(sender) == run->callers_group &&
-	        has_our_program(sender));
+	        procfs_has_our_program(sender));
 }
 
 /* Whether SENDER is a shell with job control, which signals whole groups: at
@@ -287,7 +270,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 
 	const bool is_outer =
 	    procfs_name_begins(info->si_pid, SUPERVISOR_NAME) ||
-	    has_our_program(info->si_pid);
+	    procfs_has_our_program(info->si_pid);
 
 	if (!is_outer &&
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
