@@ -195,11 +195,11 @@ reaches() {
 }
 
 # bats test_tags=slow
-@test "a command without a group of its own may clean up, too: its children are read before its signal" {
+@test "a handler may clean up by a command in a group of its own, even if wdrun is slow to look" {
 	need_strace
-	for option in -f --keep=none; do
+	for option in -f --keep=none -q; do
 		pause=100000 traced "$option" -k never sh -c '
-			trap "sh -c \"sleep 0.3; exit 5\"; exit \$?" TERM; echo "ready $$"; sleep 1000 & wait'
+			trap "setsid -w sh -c \"sleep 0.3; exit 5\"; exit \$?" TERM; echo "ready $$"; sleep 1000 & wait'
 		kill "$front"
 		gives 5 finish
 	done

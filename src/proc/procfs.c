@@ -71,6 +71,18 @@ procfs_is_ours(void)
 	return procfs_self() == getpid();
 }
 
+pid_t
+procfs_last_pid(void)
+{
+	char text[PATH_SIZE] = "";
+	const int fd = openat(root_fd, "loadavg", O_RDONLY | O_CLOEXEC);
+	const bool is_read = read(fd, text, sizeof(text) - 1) > 0;
+	const char *const last = strrchr(text, ' ');
+
+	fds_close(fd);
+	return is_read && last != NULL ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
 /* --- lists ---------------------------------------------------------------- */
 
 static void

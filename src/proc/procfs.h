@@ -26,6 +26,9 @@ pid_t procfs_self(void);
 /* Whether that /proc has the PIDs of this process's PID namespace. */
 bool procfs_is_ours(void);
 
+/* The last PID that the kernel has given there; 0 if that is not known. */
+pid_t procfs_last_pid(void);
+
 /* Numbers in /proc; what does not fit is left out. */
 #define PROCFS_LIST_MAX 32768
 

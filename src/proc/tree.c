@@ -84,10 +84,7 @@ static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 static struct {
 	int signal;      /* 0: none */
 	bool is_request; /* a signal from which a process may end in order */
-	bool is_first;   /* the first reading for that signal */
-	bool has_target; /* the reading is to signal the target, too */
 	bool is_for_end; /* in kill_unwatched(): SEEN are inner watchers */
-	int64_t margin;  /* the age at the signal from which one had it */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -132,15 +129,31 @@ child_is_living(pid_t pid)
 	return wait_poll(pid, WSTOPPED | WNOWAIT, &info) != -1;
 }
 
-/* PID's age at the first signal, rounded up to a TICK; 0: it is not known. */
-static int64_t
-time_before_signal(const struct tree *tree, pid_t pid)
+/* Whether PID was started after the first signal. The kernel gives ascending
+ * PIDs, and then low ones again: so the age counts, too. */
+static bool
+is_newer(const struct tree *tree, pid_t pid)
 {
 	struct procstat stat;
 
-	if (procstat_read(pid, &stat) == -1)
-		return 0;
-	return procstat_age(&stat) - (duration_now() - tree->signalled_at);
+	return pid > tree->last_pid &&
+	       (procstat_read(pid, &stat) == -1 ||
+	        procstat_age(&stat) - (duration_now() - tree->signalled_at) <
+	            TICK);
+}
+
+/* Whether PID had the signal: as all had, as the target, or in its group. */
+static bool
+had_signal(const struct tree *tree, pid_t pid)
+{
+	const bool group_had = tree->keep == NULL || tree->group_has_signal;
+
+	/* Of a group of another PID namespace the number is 0. */
+	return (tree->all_have_signal ||
+	        (tree->is_ours && tree->target != 0 &&
+	         (pid == tree->target ||
+	          (group_had && getpgid(pid) == tree->target)))) &&
+	       !is_newer(tree, pid);
 }
 
 /* Puts the children of PID, at DIR, on the stack, the eldest on top. SIGKILL
@@ -167,9 +180,9 @@ reach_children(const struct tree *tree, int dir, pid_t pid)
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
 		 * the init of a PID namespace, has got since. */
-		if (walk.is_request && has(seen, pid) &&
-		    !has(seen, child.pid) &&
-		    time_before_signal(tree, child.pid) < TICK)
+		if (walk.is_request && !has(seen, child.pid) &&
+		    is_newer(tree, child.pid) &&
+		    (has(seen, pid) || had_signal(tree, pid)))
 			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
 			(void)kill(child.pid, SIGKILL);
@@ -210,19 +223,6 @@ tree_is_empty(struct tree *tree)
 {
 	return !child_is_living(ANY_CHILD) ||
 	       (tree->spares && begin_walk(tree, 0) && walk.pending_count == 0);
-}
-
-/* Whether PID had the signal: as all had, as the target, or in its group. In a
- * later reading an orphan of that group may be younger than the signal: it had
- * that only if it was MARGIN old by then. */
-static bool
-had_signal(const struct tree *tree, pid_t pid)
-{
-	/* Of a group of another PID namespace the number is 0. */
-	return (tree->all_have_signal ||
-	        (tree->is_ours && tree->target != 0 && !walk.has_target &&
-	         (pid == tree->target || getpgid(pid) == tree->target))) &&
-	       (walk.is_first || time_before_signal(tree, pid) >= walk.margin);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -308,10 +308,9 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 {
 	size_t count = 0;
 
-	do {
+	do
 		count += walk_tree(tree, signal, until);
-		walk.is_first = false;
-	} while (walk.fresh > 0 && duration_now() < until);
+	while (walk.fresh > 0 && duration_now() < until);
 	return count;
 }
 
@@ -419,28 +418,17 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	if (tree->signal != 0) /* at first, it is clear: this takes 0.1 ms */
 		memset(seen, 0, sizeof(seen));
-	/* A target without a group of its own gets the signal once its children
-	 * are read: so what its handler starts is spared. */
-	walk.has_target =
-	    !tree->group_has_signal && tree->target > 1 &&
-	    (tree->keep != NULL || kill(-tree->target, 0) == -1) &&
-	    procfs_is_ours();
-	if (!tree->group_has_signal && !walk.has_target) {
+	tree->signal = signal;
+	tree->signalled_at = duration_now();
+	tree->last_pid = procfs_last_pid();
+	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
 	}
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
-	tree->signal = signal;
-	tree->signalled_at = duration_now();
-	walk.is_first = true;
-	walk.margin = 0;
 
 	const size_t count = tree_signal_again(tree, until);
 
-	/* No descriptor was free for the reading. */
-	if (walk.has_target && !has(seen, tree->target))
-		signal_group(tree, signal);
-	walk.margin = TICK;
 	tree->group_has_signal = tree->all_have_signal = false;
 	return count;
 }

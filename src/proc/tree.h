@@ -42,6 +42,7 @@ struct tree {
 	bool all_have_signal;  /* and all of the tree */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
+	pid_t last_pid;        /* given to any process before that, or 0 */
 	/* Names of --keep, or NULL; with them, no group is signalled whole. */
 	const char *keep;
 	bool spares; /* children that are not of the tree */
