@@ -62,6 +62,15 @@ beside_hung_fs() {
 	done
 }
 
+@test "after SIGKILL, a dead process that a debugger holds is told with its state" {
+	underway -t 1 -k 100ms escape
+	seized "$target"
+	kill -STOP "$!"
+	gives 124 finish
+	[[ $stderr == *'could not kill 1 process:'*" $target [escape] [Z]"* ]]
+	kill -KILL "$!"
+}
+
 @test "if the supervisor hangs while it looks at survivors, the front sends them the first signal, too, once" {
 	underway --idle-after-exit=0 -k 3 -s INT sh -c 'setsid sigcount 9 &
 		until [ -e go ]; do sleep 0.02; done; exit 3'

@@ -79,7 +79,6 @@ say() {
 	END
 	kill "$other" "$holder"
 	wait "$holder" || true
-	exec 7<&-
 }
 
 # bats test_tags=smoke,slow,calls
@@ -107,19 +106,15 @@ say() {
 		PID *: waiting for a lock (futex)$ | exec block handler
 		PID *\[R *, cpu *]: on CPU | for _ in {1..300000}; do :; done; say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
+		PID *: wants to read the terminal, in the background | say; kill -TTIN $BASHPID
+		PID *waiting for a signal$ | exec block go
 		PID \[python3] \[D *]: waiting for its child to execute or exit | exec block vfork
 		PID *another thread (futex) | exec block threads
 		PID *on CPU*1 of its 2 threads | exec block busy
-		PID *waiting for fd 3 (pipe from *) | exec block poll
-		PID *waiting for fd 3 (pipe from *) | exec block select
-		PID *waiting for fd 3 (pipe from *) | exec block epoll
 		PID *waiting for fd 0* | exec block keys <keys
-		PID *waiting for events* | exec block own
+		PID *waiting for fd 3 (pipe from PID) | exec block own
 		PID *waiting for events | exec block timerfd
-		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | exec python3 -c 'import os, socket; server = socket.create_server(("127.0.0.1", 0)); print("ready", os.getpid(), flush=True); server.accept()'
-		PID *reading fd 0 (UDP 127.0.0.1:* 127.0.0.1:53) | say; exec cat </dev/udp/127.0.0.1/53
 	END
-	exec 8<&-
 }
 
 # bats test_tags=slow
@@ -132,6 +127,7 @@ say() {
 		PID *: waiting for fd * (TCP [^,]*, established, with PID)$ | exec block server
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 		PID *]: on CPU, in 1 of its 2 threads | exec block main
+		PID *: waiting for a lock, or another thread*(futex), in 1 of its 2 threads | exec block limit
 	END
 }
 
@@ -140,6 +136,11 @@ say() {
 	shown <<-'END'
 		PID *: reading fd * (TCP 127.0.0.1:*, established, with [1-9]*) | exec block peer
 		PID *: reading fd * (FIFO HERE/answers from [1-9]*) | exec block fifo
+		PID *waiting for fd 3 (pipe from *) | exec block poll
+		PID *waiting for fd 3 (pipe from *) | exec block select
+		PID *waiting for fd 3 (pipe from *) | exec block epoll
+		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | exec python3 -c 'import os, socket; server = socket.create_server(("127.0.0.1", 0)); print("ready", os.getpid(), flush=True); server.accept()'
+		PID *reading fd 0 (UDP 127.0.0.1:* 127.0.0.1:53) | say; exec cat </dev/udp/127.0.0.1/53
 		PID *: copying from fd 3 (pipe*) to fd * (pipe*) | exec block splice
 		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
@@ -162,7 +163,6 @@ say() {
 	complete "$WDRUN" -t 300ms cat <&7
 	has_message ": reading fd 0 $words"
 	kill "$other"
-	exec 7<&-
 	python3 -c 'import os, socket, subprocess
 ours, theirs = socket.socketpair()
 subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)
@@ -280,7 +280,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	exec 7<>fifo
 	complete_late sh -c 'exec "$WDRUN" --until=x -t LIMIT -s URG -k 300ms sh -c "
 		echo ready 1 >&8; exec yes" 8>&1 >&7'
-	exec 7<&-
 	grep "yes \[S .*: writing fd 1 (pipe to the reader of wdrun's output)$" err
 
 	# The other one has the end for reading alone.
@@ -344,7 +343,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	END
 	grep ' cat \[S .*\]: reading fd 0 (Unix socket with ' err
 	grep ' python3 .*Popen.*\]: waiting for child ' err
-	exec 8<&- 9>&-
 }
 
 # These programs say nothing: they are ready when the server has all of them.

@@ -130,7 +130,6 @@ tells_lost() {
 	exec 7<>fifo
 	seq 30000 >sent # more than a pipe holds
 	gives 124 complete "$WDRUN" -t 1 -k 300ms --tee=fifo sh -c 'cat sent; exec sleep 1000'
-	exec 7>&-
 	lost=$(sed -n "s/^wdrun: --tee: \([0-9]*\) bytes .*'fifo'.*/\1/p" err)
 	copied=$(($(stat -c %s sent) - lost)) # whole lines
 	((copied > 65000 && copied <= 65536))
@@ -192,7 +191,6 @@ tells_lost() {
 	echo >&6
 	read -rd '' -t "$PATIENCE" text <&7 || [ "$?" -eq 1 ]
 	[ "$text" = last ]
-	exec 7<&-
 	has_text copy $'first\nlast'
 	wait_until nobody_is_left
 }

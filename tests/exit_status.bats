@@ -79,7 +79,6 @@ each_not_run() {
 		127 'sh -c' | cd /tmp
 		127 'sh -c' | ll
 	END
-	exec 7>&-
 	PATH=$PWD/one:$PATH each_not_run <<<'126 Permission\ denied | tool'
 	PATH=/no/such:$PWD:$PATH each_not_run <<<'127 /no/such/interpreter | my-script'
 	PATH=$PWD/one:$PWD/two:$PATH ends_as "exit 6" tool

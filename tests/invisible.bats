@@ -29,7 +29,6 @@ same_state() {
 	same_state 'session: leader' -- "${unusual[@]}"
 	same_state 'session: leader' -- sh -c 'exec "$@" <&- >&- 2>&-' sh
 	same_state nothing --foreground
-	exec 5<&- 6>&- 7>&- 300<&-
 }
 
 @test "wdrun runs with a limit of 5 MB on its data (RLIMIT_DATA)" {

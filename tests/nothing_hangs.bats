@@ -78,7 +78,6 @@ sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_stime > 1)' \
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
 			escape fork setsid stubborn 2>&7 7>&-
 		echo "status $?"'
-	exec 7>&-
 	[ "${output##*$'\n'}" = 'status 124' ]
 	need_pty
 	gives 124 complete timeout -s KILL 20 full_terminal 2 "$WDRUN" -t 300ms -k 100ms bash -c '

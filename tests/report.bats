@@ -78,7 +78,6 @@ reports_to() {
 	mkfifo fifo
 	exec 7<>fifo
 	"$WDRUN" --report=report -t 300ms --until=x yes >fifo 3>&- || true
-	exec 7>&-
 	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 124'
 }
 
@@ -218,7 +217,6 @@ refused() {
 	done
 	exec 9>fifo 7>&-
 	reports_to /dev/fd/9
-	exec 9>&-
 
 	echo first >file
 	reports_to /dev/fd/9 9>>file

@@ -17,6 +17,7 @@
 #include "base/kernel.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
+#include "proc/signals.h"
 
 #define PATH_SIZE  256  /* that is shown */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
@@ -146,10 +147,11 @@ say_futex(struct scene *scene)
 static void
 say_stop(struct scene *scene)
 {
-	const int signal = scene->look->stop_signal;
+	const int signal = scene->sight->pid == scene->look->target
+	                       ? scene->look->stop_signal
+	                       : scene->sight->stop_signal;
 
-	if (scene->sight->pid == scene->look->target &&
-	    (signal == SIGTTIN || signal == SIGTTOU))
+	if (signal == SIGTTIN || signal == SIGTTOU)
 		say(scene, ": wants to %s the terminal, in the background",
 		    signal == SIGTTIN ? "read" : "use");
 }
@@ -188,15 +190,18 @@ say_polled(struct scene *scene, int fd, int events)
 	    writes ? "to write " : "for ");
 
 	const enum source source = fd_say(scene, fd);
+	const bool is_alone =
+	    scene->thread.wait == WAIT_POLL && scene->thread.args[1] == 1;
+	const bool is_named = source > (is_alone ? SOURCE_OWN : SOURCE_PIPE);
 
 	if (source == SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_IDLE && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
-	if (source > SOURCE_OWN && scene->named_count < NAMED_MAX) {
+	if (is_named && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
 	} else {
-		scene->has_more = source > SOURCE_OWN;
+		scene->has_more = is_named;
 		line->length = before;
 		line->text[before] = '\0';
 	}
@@ -321,6 +326,10 @@ static const struct {
 	{ "waiting for the message queue %0",
 	  WAIT_QUEUE,
 	  { SYS_mq_timedsend, SYS_mq_timedreceive } },
+	{ "waiting for a message queue", WAIT_QUEUE, { SYS_msgrcv } },
+	{ "waiting for a message queue", WAIT_QUEUE, { SYS_msgsnd } },
+	{ "waiting for a semaphore", WAIT_QUEUE, { SYS_semop } },
+	{ "waiting for a semaphore", WAIT_QUEUE, { CALL_SEMTIMEDOP } },
 	{ "connecting %0", WAIT_CONNECT, { SYS_connect } },
 	{ "looking at a file: %0", WAIT_PATH, { SYS_fstat, SYS_fstatfs } },
 	{ "writing to the disk: %0", WAIT_PATH, { SYS_fsync, SYS_fdatasync } },
@@ -414,6 +423,8 @@ thread_parse(struct thread *thread)
 		}
 	}
 	thread->rank = thread->wait;
+	if (thread->wait == WAIT_FUTEX && thread->args[3] != 0)
+		thread->rank = WAIT_SIGNAL; /* with a limit, it tells less */
 	if (thread->state == 'D' && thread->wait < WAIT_VFORK)
 		thread->rank = WAIT_DISK;
 }
@@ -428,7 +439,9 @@ read_thread(struct look *look, struct thread *thread)
 	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
-	thread->handles_sigchld = (stat.caught >> (SIGCHLD - 1) & 1) != 0;
+	/* But Go catches every signal, and waits for a child in waitid(2). */
+	thread->handles_sigchld = (stat.caught & SIGNAL_BIT(SIGCHLD)) != 0 &&
+	                          (stat.caught & SIGNAL_BIT(SIGURG)) == 0;
 	(void)procfs_read(thread->id, "wchan", thread->function,
 	                  sizeof(thread->function));
 	if (strcmp(thread->function, "0") == 0) /* not blocked, or refused */
@@ -453,6 +466,7 @@ is_same_wait(const struct thread *a, const struct thread *b)
 	const int argument = a->number == SYS_waitid ? 1 : 0;
 
 	return a->state != 'R' && a->wait == b->wait &&
+	       (a->wait != WAIT_FUTEX || a->rank == b->rank) &&
 	       strcmp(a->function, b->function) == 0 &&
 	       (a->wait <= WAIT_SLEEP ||
 	        a->args[argument] == b->args[argument]);

@@ -350,7 +350,7 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
-	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
+	return count == -1 ? SOURCE_PIPE : SOURCE_OTHERS;
 }
 
 ssize_t

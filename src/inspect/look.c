@@ -32,6 +32,7 @@ read_line(struct sight *sight)
 	if (procstat_read(sight->pid, &stat) == -1 || stat.is_dead)
 		return;
 	sight->state = stat.state;
+	sight->stop_signal = stat.stop_signal;
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = true;
@@ -98,8 +99,9 @@ look_glance(struct look *look, const struct tree *tree)
 
 		if (!chosen[i])
 			continue;
+		/* A dead child that is left is held by a debugger. */
 		if (procstat_read_status(process->pid, &stat) == -1 ||
-		    stat.is_dead) {
+		    (stat.is_dead && process->parent != tree->self)) {
 			look->total--;
 			continue;
 		}

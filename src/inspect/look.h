@@ -22,6 +22,7 @@ struct sight {
 	bool is_refused; /* this process may not signal it */
 
 	char state;           /* proc(5) */
+	int stop_signal;      /* as in struct procstat */
 	bool has_times;       /* AGE and CPU are known */
 	int64_t age;          /* nanoseconds */
 	int64_t cpu;          /* nanoseconds, of reaped children too */

@@ -111,6 +111,7 @@ void blocked_describe(struct scene *scene);
 /* What makes a descriptor ready, in rising order of what that tells. */
 enum source {
 	SOURCE_OWN,    /* the process itself, or a timer */
+	SOURCE_PIPE,   /* its own pipe: told where poll(2) has that alone */
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
 	SOURCE_OTHERS,

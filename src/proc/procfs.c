@@ -370,6 +370,9 @@ procstat_parse(const char *text, struct procstat *stat)
 	    !isalpha((unsigned char)stat->state))
 		return -1;
 	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
+	if (stat->state == 'T') /* the last field: exit_code, proc(5) */
+		stat->stop_signal =
+		    (int)strtol(strrchr(name_end, ' '), NULL, 10);
 	return 0;
 }
 

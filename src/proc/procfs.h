@@ -86,6 +86,9 @@ struct procstat {
 	int64_t cpu;    /* in nanoseconds, of reaped children too */
 	uint64_t start; /* clock ticks after boot */
 };
+	/* By which it is stopped, since Linux 5.17, until its parent waits for
+	 * the stop by waitpid(2) with WUNTRACED. */
+	int stop_signal;
 
 /* Fill *STAT for the process or thread PID. The first never waits; the second
  * waits a moment while PID is in execve(2), and fails if it still is. */

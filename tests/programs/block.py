@@ -88,7 +88,7 @@ elif kind == 'descriptors':  # and a child that reads
     ends = os.pipe()
     if os.fork() == 0:
         os.read(ends[0], 1)
-with_threads = kind in ('query', 'server', 'watch', 'plumbing', 'two', 'unshared', 'main')
+with_threads = kind in ('query', 'server', 'watch', 'plumbing', 'two', 'unshared', 'main', 'limit')
 if not with_threads:  # else when the threads have been started, which takes time
     say_ready()
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
@@ -106,6 +106,10 @@ elif kind == 'epoll':
     poll.poll()
 elif kind == 'own':  # both ends of the pipe are its own
     libc.poll(struct.pack('ihh', reader, select.POLLIN, 0), 1, -1)
+elif kind == 'go':  # its runtime catches every signal, and waits for no child by SIGCHLD
+    for number in signal.SIGCHLD, signal.SIGURG:
+        signal.signal(number, lambda *_: None)
+    fork_idle()
 elif kind == 'timerfd':  # an event loop on a timer
     timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
     libc.timerfd_settime(timer, 0, struct.pack('4q', 0, 0, 1000, 0), None)
@@ -252,6 +256,12 @@ elif kind == 'bytes':  # the first byte is its own, the second another process's
     while not os.path.exists('locked'):
         time.sleep(0.01)
     fcntl.lockf(record, fcntl.LOCK_EX, 1, 1)
+elif kind == 'limit':  # of two threads that wait for a lock, one has a limit
+    lock = threading.Lock()
+    lock.acquire()
+    start_thread(lock.acquire)
+    say_ready()
+    lock.acquire(timeout=1000)
 elif kind == 'busy':  # one of two threads computes
     start_thread(compute)
     time.sleep(1000)

@@ -40,6 +40,7 @@ static const struct {
 	{ WAIT_PATH, { SYS_openat, SYS_fsync, SYS_statx, SYS_mkdirat } },
 	{ WAIT_COPY, { SYS_splice } },
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
+	{ WAIT_QUEUE, { SYS_msgsnd, SYS_msgrcv, CALL_SEMTIMEDOP } },
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
 	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
@@ -114,6 +115,7 @@ main(void)
 				      thread.call);
 		}
 	}
+	CHECK(parsed(SYS_futex).rank < WAIT_FUTEX, "a futex with a limit");
 	CHECK(parsed(4711).args[0] == 3 && parsed(4711).args[5] == 8, "a call");
 	/* Where the call may not be read, the function tells. */
 	CHECK(parsed_text("", "hrtimer_nanosleep").wait == WAIT_SLEEP, "sleep");
