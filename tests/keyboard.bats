@@ -165,10 +165,11 @@ in_script() {
 @test "a script around a command gets the signal of Ctrl-C and Ctrl-\, too, but no other signal of the command" {
 	at_prompt
 	for key in INT:C-c QUIT:$'\034'; do
-		in_script "${key%:*}" "wdrun -i 60 sh -c 'trap \"exit 2\" ${key%:*}; echo \"ready \$\$\"; while :; do sleep 0.05; done'"
+		in_script "${key%:*}" "env --default-signal wdrun --setsid sleep 1000 & wdrun -i 60 sh -c 'trap \"exit 2\" ${key%:*}; echo \"ready \$\$\"; while :; do sleep 0.05; done'"
 		press "${key#*:}"
 		wait_until shows 'status 2$'
 		wait_until test -e caught
+		no shows cancelled
 	done
 	in_script INT "wdrun --pty wdrun -i 60 sh -c 'echo \"ready \$\$\"; exec sleep 1000'"
 	press C-c

@@ -75,6 +75,15 @@ is_of_run(const struct run *run, pid_t pid)
 	                   procfs_descends(pid, run->supervisor));
 }
 
+/* Whether INFO is of a key that a front of another run has passed on. */
+static bool
+is_passed_key(const struct run *run, const siginfo_t *info)
+{
+	return (SIGNAL_BIT(info->si_signo) & KEYS) != 0 &&
+	       getpgid(info->si_pid) == run->callers_group &&
+	       procfs_has_our_program(info->si_pid);
+}
+
 /* Notes at once who has sent the signal of INFO, as a sender may exit soon; but
  * not after a cancel. Of an outer run's supervisor only the name, since the
  * signal has to reach the command before COPY_TIME is over. */
@@ -92,8 +101,9 @@ note_sender(struct run *run, const siginfo_t *info)
 	sender->is_systemd = procfs_name_begins(pid, "systemd");
 	sender->signal = info->si_signo;
 	sender->pid = pid;
-	sender->is_told =
-	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
+	sender->is_told = info->si_code != SI_KERNEL &&
+	                  (pid == 0 || pid != run->caller) &&
+	                  !is_passed_key(run, info);
 	/* First: a zombie has no command line, but its parent is known. */
 	if (sender->is_outer)
 		strbuf_addf(&line, SUPERVISOR_NAME);
@@ -141,7 +151,6 @@ static bool
 reaches_job(const struct run *run, const siginfo_t *info)
 {
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
-	const pid_t sender = info->si_pid;
 
 	if (!run->shares_group)
 		return false;
@@ -149,9 +158,7 @@ reaches_job(const struct run *run, const siginfo_t *info)
 	 * alone. SIGALRM of an inherited timer is SI_KERNEL, too. */
 	if (info->si_code == SI_KERNEL)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
-	return is_of_run(run, sender) ||
-	       ((bit & KEYS) != 0 && getpgid(sender) == run->callers_group &&
-	        procfs_has_our_program(sender));
+	return is_of_run(run, info->si_pid) || is_passed_key(run, info);
 }
 
 /* Whether SENDER is a shell with job control, which signals whole groups: at
