@@ -57,7 +57,6 @@ waits_for_the_reader() {
 
 @test "with -i 0 and -i never, silence has no limit" {
 	goes_on --idle-timeout=never --until=nothing
-
 	# With 0 nothing is looked at.
 	wdrun_directly -i 0 readlink /proc/self/fd/1
 	[ "$output" = "$PWD/out" ]
@@ -82,6 +81,7 @@ works_on() {
 	gives 124 wdrun_directly -i 300ms --idle-unless-busy sleep 1000
 	gives 124 wdrun_directly -i 300ms escape busy
 	gives 0 wdrun_directly -i 500ms --idle-unless-busy unreaped
+	[ "$(stat -fc %T .)" = tmpfs ] || gives 5 wdrun_directly -i 500ms --idle-unless-busy act any pages=file exit=5
 }
 
 # As an agent whose server does not answer; and "until curl ...; do sleep 2; done". A new

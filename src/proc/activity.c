@@ -16,9 +16,10 @@
 
 struct thread {
 	pid_t id;
-	uint64_t bytes;
-	int64_t ready; /* for how long it had a processor, or waited for one */
-	bool runs;     /* it does now; only where READY is not known */
+	uint64_t bytes; /* of calls that have returned */
+	uint64_t pages; /* bytes, as they go to a disk or come from it */
+	int64_t ready;  /* for how long it had a processor, or waited for one */
+	bool runs;      /* it does now; only where READY is not known */
 };
 
 /* A list of threads, in the order of the tree. */
@@ -39,8 +40,10 @@ sample_thread(pid_t pid, pid_t id)
 
 	(void)snprintf(path, sizeof(path), "task/%d/io", id);
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
-	thread.bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
-	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
+	thread.bytes =
+	    procfs_number(text, "rchar: ") + procfs_number(text, "\nwchar: ");
+	thread.pages = procfs_number(text, "\nread_bytes: ") +
+	               procfs_number(text, "\nwrite_bytes: ");
 	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
 	if (procfs_read(pid, path, text, sizeof(text)) > 0)
 		thread.ready = strtoll(text, NULL, 10) +
@@ -68,7 +71,10 @@ compare(struct activity *activity, const struct sample *old,
 
 	const int64_t ready = thread->ready - before->ready;
 
-	activity->bytes += thread->bytes - before->bytes;
+	/* A call of cp(1), sendfile(2) say, can take minutes. */
+	activity->bytes += thread->bytes != before->bytes
+	                       ? thread->bytes - before->bytes
+	                       : thread->pages - before->pages;
 	/* One that sleeps, and ticks, waits at each tick on a busy machine. */
 	if (ready >= span / 2)
 		activity->work += ready;

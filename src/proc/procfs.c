@@ -216,10 +216,10 @@ procfs_value(const char *text, const char *name)
 	return line == NULL ? "" : line + strlen(name);
 }
 
-static uint64_t
-number_of(const char *text, const char *name)
+uint64_t
+procfs_number(const char *text, const char *name)
 {
-	return strtoul(procfs_value(text, name), NULL, 10);
+	return strtoull(procfs_value(text, name), NULL, 10);
 }
 
 int
@@ -231,18 +231,18 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
 		return -1;
 	stat->state = *procfs_value(text, "\nState:\t");
-	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
-	stat->user = (uid_t)number_of(text, "\nUid:\t");
-	stat->memory = (int64_t)number_of(text, "\nVmRSS:\t");
+	stat->parent = (pid_t)procfs_number(text, "\nPPid:\t");
+	stat->user = (uid_t)procfs_number(text, "\nUid:\t");
+	stat->memory = (int64_t)procfs_number(text, "\nVmRSS:\t");
 	stat->caught = strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
-	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
+	    stat->state == 'Z' && procfs_number(text, "\nThreads:\t") <= 1;
 	stat->is_exiting =
 	    stat->state != 'Z' && *procfs_value(text, "\nVmRSS:\t") == '\0';
 	/* It has memory, but no page of the program yet. */
 	stat->is_in_exec = *procfs_value(text, "\nVmExe:\t") != '\0' &&
-	                   number_of(text, "\nVmExe:\t") == 0;
+	                   procfs_number(text, "\nVmExe:\t") == 0;
 	return 0;
 }
 

@@ -57,6 +57,7 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 /* Returns what is behind NAME ("\nPPid:\t") in TEXT, a "status"; or "". No
  * process can forge a line: the kernel writes no newline of its name. */
 const char *procfs_value(const char *text, const char *name);
+uint64_t procfs_number(const char *text, const char *name); /* or 0 */
 
 /* A supervisor in /proc/PID/comm: so "pkill wdrun" finds the front alone. */
 #define SUPERVISOR_NAME     "wd-supervisor"
@@ -85,10 +86,10 @@ struct procstat {
 	pid_t session;
 	int64_t cpu;    /* in nanoseconds, of reaped children too */
 	uint64_t start; /* clock ticks after boot */
-};
 	/* By which it is stopped, since Linux 5.17, until its parent waits for
 	 * the stop by waitpid(2) with WUNTRACED. */
 	int stop_signal;
+};
 
 /* Fill *STAT for the process or thread PID. The first never waits; the second
  * waits a moment while PID is in execve(2), and fails if it still is. */

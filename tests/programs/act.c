@@ -9,6 +9,8 @@
  *	daemon     the same with `setsid fork`
  *	ready      prints `ready PID`
  *	say=TEXT   prints TEXT
+ *	pages=FILE writes 100 pages of FILE in 3 seconds, as one call would
+ *	           that copies a file
  *	sleep=MS   sleeps for so many milliseconds
  *	exit=N     exits
  *	live       lives on
@@ -36,6 +38,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -154,6 +157,23 @@ tick(void)
 }
 
 static void
+write_pages(const char *file)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0666);
+	char *const pages =
+	    mmap(NULL, 100 * page, PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (ftruncate(fd, (off_t)(100 * page)) == -1 || pages == MAP_FAILED)
+		give_up(file);
+	for (size_t i = 0; i < 100; i++) {
+		pages[i * page] = 1;
+		(void)usleep(30000);
+	}
+	(void)close(fd);
+}
+
+static void
 act(char *word)
 {
 	static const char *const session[] = { "stubborn", "setsid", NULL };
@@ -174,6 +194,8 @@ act(char *word)
 		say_ready(getpid());
 	else if (is(name, "say"))
 		dprintf(STDOUT_FILENO, "%s\n", value);
+	else if (is(name, "pages"))
+		write_pages(value);
 	else if (is(name, "sleep"))
 		(void)usleep((useconds_t)atoi(value) * 1000);
 	else if (is(name, "exit"))
