@@ -175,7 +175,6 @@ in_script() {
 	press C-c
 	wait_until shows 'status 130$'
 	wait_until test -e caught
-
 	# what the command reads as a character, and a signal that is no key
 	in_script INT "wdrun -i 60 sh -c 'stty -isig; echo \"ready \$\$\"; head -n 1; kill -INT \$\$'"
 	press C-c Enter

@@ -119,7 +119,8 @@ has_taken_all() {
 }
 
 @test "a run within a run ends before the outer run kills its watchers: status, lock and report are true" {
-	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
+	cp "$WDRUN" other-build
+	underway -k 1 "$WDRUN" ./other-build --lock=lock --report=report bash -c '
 		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; : >next' "$WDRUN"
 	ended_by TERM 137
 	[[ ! -e lock && ! -e next && -s report ]]
