@@ -22,7 +22,7 @@
 #define PATH_SIZE  256  /* that is shown */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
 #define POLLED_MAX 512
-#define CALLS_MAX  4
+#define CALLS_MAX  3
 #define NO_CALL    (-1)
 #define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
 #define RUN_BOUND  (SECOND / 10) /* kept for threads that wait */
@@ -35,25 +35,24 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 {
 	char path[PATH_SIZE];
 
+	if (scene->look->is_refused || procfs_is_stuck(scene->sight->pid))
+		return 0;
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
-	const bool is_left_out =
-	    scene->look->is_refused || procfs_is_stuck(scene->sight->pid);
-	const int fd = is_left_out ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = pread(fd, data, size, (off_t)address);
 
 	fds_close(fd);
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* Says the path in ARGUMENT; and, if that is relative to a descriptor, which is
- * the first argument, that, too. */
+/* Says the path in ARGUMENT, and the descriptor in the first argument if the
+ * path is relative to that. */
 static void
 say_path(struct scene *scene, int argument)
 {
 	const uint64_t *const args = scene->thread.args;
 	char path[PATH_SIZE] = "";
-
 	const size_t length =
 	    read_memory(scene, args[argument], path, sizeof(path));
 
@@ -82,9 +81,9 @@ say_fifo(struct scene *scene)
 	say_path(scene, path);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": the child WHICH; all for -1;
- * for another number, a group to wait4(2), an only child. Else says WORDS, as
- * for a tracer's child, or one of another PID namespace. */
+/* Says "child 4711", or "its children 4711, 4712": the child WHICH, all for -1,
+ * or for a group (0, or below -1) an only child. Else says WORDS, as for a
+ * tracer's child, or one of another PID namespace. */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -184,7 +183,7 @@ say_polled(struct scene *scene, int fd, int events)
 		if (scene->named[i] == fd)
 			return;
 	}
-	if (scene->has_more || events == 0) /* tail(1) watches its reader so */
+	if (scene->has_more || events == 0) /* 0: tail(1) watches its reader */
 		return;
 	say(scene, "%s%s", scene->named_count == 0 ? "waiting " : ", ",
 	    writes ? "to write " : "for ");
@@ -324,32 +323,29 @@ static const struct {
 	{ "copying from %0 to %2", WAIT_COPY, { SYS_copy_file_range } },
 	{ "copying from %1 to %0", WAIT_COPY, { SYS_sendfile } },
 	{ "waiting for the message queue %0",
-	  WAIT_QUEUE,
+	  WAIT_IPC,
 	  { SYS_mq_timedsend, SYS_mq_timedreceive } },
-	{ "waiting for a message queue", WAIT_QUEUE, { SYS_msgrcv } },
-	{ "waiting for a message queue", WAIT_QUEUE, { SYS_msgsnd } },
-	{ "waiting for a semaphore", WAIT_QUEUE, { SYS_semop } },
-	{ "waiting for a semaphore", WAIT_QUEUE, { CALL_SEMTIMEDOP } },
+	{ "waiting for a message queue", WAIT_IPC, { SYS_msgrcv, SYS_msgsnd } },
+	{ "waiting for a semaphore", WAIT_IPC, { SYS_semop, CALL_SEMTIMEDOP } },
 	{ "connecting %0", WAIT_CONNECT, { SYS_connect } },
-	{ "looking at a file: %0", WAIT_PATH, { SYS_fstat, SYS_fstatfs } },
-	{ "writing to the disk: %0", WAIT_PATH, { SYS_fsync, SYS_fdatasync } },
-	{ "closing %0", WAIT_PATH, { SYS_close } },
-	{ "reading a directory: %0", WAIT_PATH, { SYS_getdents64 } },
-	{ "executing a file@0", WAIT_PATH, { SYS_execve } },
-	{ "entering a directory@0", WAIT_PATH, { SYS_chdir } },
-	{ "opening a file@0", WAIT_PATH, { SYS_open, SYS_creat } },
-	{ "opening a file@1", WAIT_PATH, { SYS_openat, CALL_OPENAT2 } },
+	{ "looking at a file: %0", WAIT_FS, { SYS_fstat, SYS_fstatfs } },
+	{ "writing to the disk: %0", WAIT_FS, { SYS_fsync, SYS_fdatasync } },
+	{ "closing %0", WAIT_FS, { SYS_close } },
+	{ "reading a directory: %0", WAIT_FS, { SYS_getdents64 } },
+	{ "executing a file@0", WAIT_FS, { SYS_execve } },
+	{ "entering a directory@0", WAIT_FS, { SYS_chdir } },
+	{ "opening a file@0", WAIT_FS, { SYS_open, SYS_creat } },
+	{ "opening a file@1", WAIT_FS, { SYS_openat, CALL_OPENAT2 } },
 #ifdef SYS_stat /* not on arm64, riscv64 */
-	{ "looking at a file@0", WAIT_PATH, { SYS_stat, SYS_lstat } },
-	{ "looking at a file@0", WAIT_PATH, { SYS_access } },
-	{ "making a directory@0", WAIT_PATH, { SYS_mkdir } },
-	{ "removing a file@0", WAIT_PATH, { SYS_unlink, SYS_rmdir } },
+	{ "looking at a file@0", WAIT_FS, { SYS_stat, SYS_lstat, SYS_access } },
+	{ "making a directory@0", WAIT_FS, { SYS_mkdir } },
+	{ "removing a file@0", WAIT_FS, { SYS_unlink, SYS_rmdir } },
 #endif
-	{ "looking at a file system@0", WAIT_PATH, { SYS_statfs } },
-	{ "looking at a file@1", WAIT_PATH, { SYS_statx, CALL_FACCESSAT2 } },
-	{ "looking at a file@1", WAIT_PATH, { SYS_newfstatat, SYS_faccessat } },
-	{ "making a directory@1", WAIT_PATH, { SYS_mkdirat } },
-	{ "removing a file@1", WAIT_PATH, { SYS_unlinkat } },
+	{ "looking at a file system@0", WAIT_FS, { SYS_statfs } },
+	{ "looking at a file@1", WAIT_FS, { SYS_statx, CALL_FACCESSAT2 } },
+	{ "looking at a file@1", WAIT_FS, { SYS_newfstatat, SYS_faccessat } },
+	{ "making a directory@1", WAIT_FS, { SYS_mkdirat } },
+	{ "removing a file@1", WAIT_FS, { SYS_unlinkat } },
 	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_flock } },
 	{ "waiting for a lock on %0", WAIT_LOCK, { SYS_fcntl, SYS_fcntl64 } },
 	{ "opening a FIFO ", WAIT_FIFO, { NO_CALL } },
@@ -489,10 +485,9 @@ say_wait(struct scene *scene)
 		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
 	for (const char *at = thread->words; *at != '\0'; at++) {
 		if (*at == '%') {
-			const int argument = *++at - '0';
+			const int fd = (int)thread->args[*++at - '0'];
 
-			if (fd_say(scene, (int)thread->args[argument]) <
-			    SOURCE_IDLE)
+			if (fd_say(scene, fd) < SOURCE_IDLE)
 				thread->rank = WAIT_LOOP;
 		} else if (*at == '@') {
 			say_path(scene, *++at - '0');
@@ -577,14 +572,12 @@ blocked_describe(struct scene *scene)
 		                       .length = strlen(sight->wait) };
 	/* Unless only the main thread waits in this way. */
 	if (scene->line.length > 0 && (alike > 1 || best.id != sight->pid))
-		say(scene, ", in %zu of its %zu threads", alike,
-		    scene->threads);
+		say(scene, ", in %zu of its %zu threads", alike, ids.count);
 	/* The rest of a process that hangs may tick: so both are said. */
 	if (running > 0)
 		say(scene, "%son CPU", scene->line.length > 0 ? "; " : "");
-	if (running > 0 && scene->threads > 1)
-		say(scene, ", in %zu of its %zu threads", running,
-		    scene->threads);
+	if (running > 0 && ids.count > 1)
+		say(scene, ", in %zu of its %zu threads", running, ids.count);
 	if (scene->look->tells_holders)
 		fd_say_output(scene);
 }

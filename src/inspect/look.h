@@ -67,5 +67,5 @@ void look_add(struct strbuf *lines, const struct look *look, char separator);
 void look_add_json(struct strbuf *line, const struct look *look);
 
 /* Prints the tree of ROOT to stdout, without ROOT itself if that is a
- * supervisor. Returns the exit status, after a message where there is none. */
+ * supervisor. Returns the exit status; a message says if there is none. */
 int look_explain(pid_t root, bool as_json);

@@ -17,12 +17,9 @@
 #define ARGS         6
 #define NAMED_MAX    4 /* polled descriptors that are named */
 
-struct look;
-struct sight;
-
 /* What a thread waits for, in rising order of what that tells: up to WAIT_LOOP
- * it may just be idle; then come waits that another thread may end; then those
- * for something outside. The greatest of a process is described. */
+ * it may be idle, or wait for another thread; the rest is outside of it. The
+ * greatest of a process is described. */
 enum wait {
 	WAIT_DEAD, /* nothing */
 	WAIT_OTHER,
@@ -38,15 +35,15 @@ enum wait {
 	WAIT_READ,
 	WAIT_WRITE,
 	WAIT_COPY,
-	WAIT_QUEUE,
+	WAIT_IPC,
 	WAIT_CONNECT,
-	WAIT_PATH,
+	WAIT_FS,
 	WAIT_LOCK, /* on a file */
 	WAIT_FIFO, /* to open it */
 	WAIT_VFORK,
 	WAIT_FROZEN,
 	WAIT_STOPPED,
-	WAIT_DISK, /* only as a rank: state D, whatever WAIT is */
+	WAIT_DISK, /* only as a rank: state D, unless WAIT tells more */
 	WAIT_COUNT,
 };
 
@@ -56,9 +53,9 @@ struct thread {
 	bool handles_sigchld;
 	char call[256];    /* /proc/ID/syscall; "": not readable */
 	char function[64]; /* of the kernel, from wchan; "": not known */
-	enum wait rank;
 
 	/* What thread_parse() finds. */
+	enum wait rank;
 	enum wait wait;
 	const char *words; /* of WAIT, if it has any; set to "" before */
 	long number;       /* of the call; -1: in none, or not known */
@@ -67,9 +64,9 @@ struct thread {
 
 struct descriptor {
 	pid_t pid;
-	mode_t mode;   /* S_IRUSR: for reading; S_IWUSR: for writing; 0: gone */
-	char path[32]; /* PID/fd/FD, */
-	char link[256]; /* which leads to "pipe:[4711]"; "": too long */
+	mode_t mode;    /* S_IRUSR: for reading; S_IWUSR: for writing; 0: ? */
+	char path[32];  /* PID/fd/FD, */
+	char link[256]; /* which leads to "pipe:[4711]"; "": not known */
 };
 
 struct scene {
@@ -81,7 +78,7 @@ struct scene {
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
 	size_t threads;
-	bool is_apart;      /* it has descriptors of its own: unshare(2) */
+	bool is_apart;      /* the thread has its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
 	bool polls;           /* the thread polls a descriptor */
@@ -103,8 +100,8 @@ struct scene {
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 
-/* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
- * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
+/* blocked.c: thread_parse() fills the second part of THREAD from the first;
+ * blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 

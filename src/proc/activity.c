@@ -85,8 +85,7 @@ compare(struct activity *activity, const struct sample *old,
 bool
 activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 {
-	static struct sample old;
-	static struct sample new;
+	static struct sample old, new;
 	static struct procfs_list ids;
 	const int64_t span = now - activity->last;
 	long memory;

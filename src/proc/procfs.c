@@ -24,7 +24,7 @@
 #define TEXT_SIZE   4096
 #define STATUS_SIZE 16384 /* with the groups of the user: over a thousand */
 
-#define EXEC_TRIES 3 /* one in a millisecond */
+#define EXEC_TRIES 3 /* at intervals of a millisecond, after the first */
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -162,7 +162,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 		const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 		FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
 
-		/* No such file; or the thread is gone, and has no children. */
+		/* ENOENT: no such file, or a dead thread, without children. */
 		if (children == NULL) {
 			has_files &= errno != ENOENT;
 			fds_close(fd);
@@ -280,7 +280,7 @@ read_program(pid_t pid, char program[TEXT_SIZE])
 	ssize_t length = 0;
 
 	(void)snprintf(path, sizeof(path), "%d/exe", pid);
-	/* Also in state D, as of a daemon that waits in vfork(2). */
+	/* State D does not hang this: a daemon in vfork(2) has it. */
 	if (procstat_read_status(pid, &stat) == 0 && !stat.is_in_exec)
 		length = readlinkat(root_fd, path, program, TEXT_SIZE - 1);
 	program[length > 0 ? length : 0] = '\0';

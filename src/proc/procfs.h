@@ -1,9 +1,8 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct strbuf;
 
@@ -96,7 +95,7 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* From TEXT, a stat file: STATE, PARENT and those three. Does not set errno. */
+/* From TEXT, a stat file: STATE, PARENT and those four. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
@@ -127,9 +126,9 @@ struct procid {
 int procid_read(pid_t pid, struct procid *procid);
 void procid_kill(const struct procid *procid, int signal);
 
-/* Appends PID's command line to LINE, in quotes where it has blanks, without
- * the program's directory, and shortened to WIDTH bytes; "[comm]" as ps(1) if
- * PID has none or is stuck, or if WIDTH is 0; "?" if PID is gone. */
+/* Appends PID's command line to LINE, in quotes where a shell wants them,
+ * without the program's directory, and shortened to WIDTH bytes; "[comm]" as
+ * ps(1) if PID has none or is stuck, or if WIDTH is 0; "?" if PID is gone. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /* The ID of a run: the PID of its front, "-", and its start in nanoseconds

@@ -71,7 +71,7 @@ tree_take_priority(void)
 
 /* --- the tree ------------------------------------------------------------- */
 
-/* Pages that are not used cost nothing. There is one tree in a process. */
+/* Pages that are not used cost nothing. Only one tree is read at a time. */
 static struct member listed[PROCFS_LIST_MAX];  /* the list */
 static struct member pending[PROCFS_LIST_MAX]; /* a stack: to be visited */
 
@@ -211,7 +211,7 @@ begin_walk(struct tree *tree, int signal)
 	const int dir = procfs_dir(tree->self);
 	struct procstat stat;
 
-	/* Also above a ROOT: without "children" files, it reads /proc. */
+	/* With a ROOT, too: without "children" files, this call reads /proc. */
 	reach_children(tree, dir, tree->self);
 	fds_close(dir);
 	if (tree->root == 0)
@@ -494,12 +494,12 @@ has_dying(const struct tree *tree)
 static bool
 kill_unwatched(struct tree *tree)
 {
-	size_t first; /* of those that are killed, and moved to the end */
-	size_t i;
-
 	tree_read(tree, duration_now() + WALK_BOUND);
+
+	size_t first = tree->count; /* of the killed, moved to the end */
+
 	/* Children first: so a supervisor's parent is in SEEN in time. */
-	for (i = first = tree->count; i-- > 0;) {
+	for (size_t i = first; i-- > 0;) {
 		const struct member process = listed[i];
 
 		if (procfs_name_begins(process.pid, SUPERVISOR_NAME)) {
@@ -527,8 +527,8 @@ tree_kill(struct tree *tree, struct supervisor *self,
 {
 	const int64_t began = duration_now();
 
-	/* No stop, as a watcher was lost. A reading while the target dies would
-	 * miss its children: they come to this process then. */
+	/* A watcher was lost, without a stop. A reading while the target dies
+	 * would miss its children: they come to this process then. */
 	if (tree->signal == 0) {
 		signal_group(tree, SIGKILL);
 		wait_or_kill(tree->target, began + WALK_BOUND);

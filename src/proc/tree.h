@@ -33,7 +33,7 @@ struct tree {
 	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
 	pid_t group;   /* the target's, also after its death */
-	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
+	size_t killed; /* processes that were reaped, and died by SIGKILL */
 	/* The living, as last read: parents before children, by birth. */
 	const struct member *members;
 	size_t count;
@@ -54,20 +54,20 @@ struct tree {
 };
 
 /* Lets this process, but none that it forks, run before the tree, if it may.
- * Once: each change costs the rest of the time slice. */
+ * Call it once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
 /* Spares each present orphan that bears one of NAMES, with all below it: a
  * child of this process, or of an inner run's supervisor, but no run's command.
- * Without NAMES, spares all children. The spared become the MEMBERS. Called
- * before the first signal of a stop, which makes orphans. */
+ * Without NAMES, spares all children. The spared become the MEMBERS. If
+ * a stop follows, call it before the first signal, which makes orphans. */
 void tree_spare(struct tree *tree, const char *names);
 
 /* Whether nobody of the tree is alive; with SPARES, the dead count until they
  * are reaped: their children may have come after the list was read. */
 bool tree_is_empty(struct tree *tree);
 
-/* Reads the tree, or what is below the ROOT and itself, until the clock says
+/* Reads the tree, or the ROOT and what is below it, until the clock says
  * UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 

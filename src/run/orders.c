@@ -1,6 +1,5 @@
 /* Orders: what the signals that come to a watcher ask of the run. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,7 +46,7 @@ order_give(struct facts *facts, int signal, bool is_for_job, bool is_for_group)
 {
 	/* SIGCONT drops stops that wait: prepare_signal(), kernel/signal.c. But
 	 * a stop drops no ordered SIGCONT, as that has continued the front; the
-	 * stop is obeyed last, as SIGCONT has the lower number, but on MIPS. */
+	 * stop is obeyed last, as its number is higher (but not on MIPS). */
 	if (signal == SIGCONT)
 		facts->orders[SIGTSTP] = facts->orders[SIGTTIN] =
 		    facts->orders[SIGTTOU] = 0;
@@ -104,7 +103,7 @@ note_sender(struct run *run, const siginfo_t *info)
 	sender->is_told = info->si_code != SI_KERNEL &&
 	                  (pid == 0 || pid != run->caller) &&
 	                  !is_passed_key(run, info);
-	/* First: a zombie has no command line, but its parent is known. */
+	/* Before is_of_run(): a sender that exits keeps its parent. */
 	if (sender->is_outer)
 		strbuf_addf(&line, SUPERVISOR_NAME);
 	else
@@ -199,7 +198,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_job_control =
 	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
 	const bool is_of_kernel = info->si_code == SI_KERNEL;
-	/* A supervisor that ends its run, an outer one, sends no reload. */
+	/* An outer run's supervisor that ends its run sends no reload. */
 	const bool is_reload =
 	    order_is_reload(run, signal) &&
 	    !procfs_name_begins(info->si_pid, SUPERVISOR_STOPPING);
@@ -267,7 +266,8 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 {
 	struct run *const run = self->run;
 	const int signal = info->si_signo;
-	const uint64_t bit = SIGNAL_BIT(signal);
+	const bool is_terminating =
+	    (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0;
 	struct facts *const facts = run->facts;
 
 	self->senders[signal] = info->si_pid;
@@ -279,8 +279,7 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	    procfs_name_begins(info->si_pid, SUPERVISOR_NAME) ||
 	    procfs_has_our_program(info->si_pid);
 
-	if (!is_outer &&
-	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
+	if (!is_outer && (!is_terminating || signal_is_ignored(signal)))
 		return false;
 
 	const atomic_uint *const counted = &facts->counted_ms[signal];
@@ -293,12 +292,11 @@ order_take_own_cancel(struct supervisor *self, const siginfo_t *info)
 	if (is_outer)
 		*last_of_outer = *counted;
 	/* CANCELS may still be 0: the front marks a signal, reads its sender,
-	 * and then counts the cancel. An outer run's stop is
-	 * news only if the front has counted a reload, or a SIGUSR1, say. */
+	 * and then counts the cancel. An outer run's stop is news only if the
+	 * front has counted a reload, or a SIGUSR1, say. */
 	if (!is_new &&
 	    (!is_outer || run->options->passes_on || facts->cancels > 0 ||
-	     ((bit & SIGNALS_TERMINATING) != 0 &&
-	      !order_is_reload(run, signal))))
+	     (is_terminating && !order_is_reload(run, signal))))
 		return false;
 	note_sender(run, info);
 	if (!is_outer && order_is_reload(run, signal)) {
