@@ -99,9 +99,9 @@ look_glance(struct look *look, const struct tree *tree)
 
 		if (!chosen[i])
 			continue;
-		/* A dead child that is left is held by a debugger. */
+		/* A dead process may be held by a debugger. */
 		if (procstat_read_status(process->pid, &stat) == -1 ||
-		    (stat.is_dead && process->parent != tree->self)) {
+		    (stat.is_dead && !stat.is_traced)) {
 			look->total--;
 			continue;
 		}

@@ -232,6 +232,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 		return -1;
 	stat->state = *procfs_value(text, "\nState:\t");
 	stat->parent = (pid_t)procfs_number(text, "\nPPid:\t");
+	stat->is_traced = procfs_number(text, "\nTracerPid:\t") != 0;
 	stat->user = (uid_t)procfs_number(text, "\nUid:\t");
 	stat->memory = (int64_t)procfs_number(text, "\nVmRSS:\t");
 	stat->caught = strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);

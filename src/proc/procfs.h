@@ -76,6 +76,7 @@ struct procstat {
 	 * (since 2026), "io", "wchan", "syscall", "environ" or the links hangs;
 	 * not of "status", "comm", "task" or "children". */
 	bool is_in_exec;
+	bool is_traced;
 	pid_t parent;
 	uid_t user;      /* the real user ID */
 	uint64_t caught; /* a bit for each signal that has a handler */

@@ -85,7 +85,6 @@ static struct {
 	int signal;      /* 0: none */
 	bool is_request; /* a signal from which a process may end in order */
 	bool is_for_end; /* in kill_unwatched(): SEEN are inner watchers */
-	pid_t last_pid;  /* of a request: given to any process before */
 	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
@@ -131,15 +130,13 @@ child_is_living(pid_t pid)
 }
 
 /* Whether PID was started after the first signal. The kernel gives ascending
- * PIDs, and after the highest low ones again: so the age counts, too. */
+ * PIDs; but after the highest low ones again: begin_walk(). */
 static bool
 is_newer(const struct tree *tree, pid_t pid)
 {
-	const bool has_wrapped = walk.last_pid < tree->last_pid;
 	struct procstat stat;
 
-	return (pid > tree->last_pid ||
-	        (has_wrapped && pid <= walk.last_pid)) &&
+	return pid > tree->last_pid &&
 	       (procstat_read(pid, &stat) == -1 ||
 	        procstat_age(&stat) - (duration_now() - tree->signalled_at) <
 	            TICK);
@@ -205,7 +202,8 @@ begin_walk(struct tree *tree, int signal)
 	tree->is_ours = tree->self == getpid();
 	walk.signal = signal;
 	walk.is_request = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
-	walk.last_pid = walk.is_request ? procfs_last_pid() : 0;
+	if (walk.is_request && procfs_last_pid() < tree->last_pid)
+		tree->last_pid = 0; /* then the age alone tells who is newer */
 	walk.fresh = walk.pending_count = 0;
 
 	const int dir = procfs_dir(tree->self);
