@@ -281,7 +281,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	complete_late sh -c 'exec "$WDRUN" --until=x -t LIMIT -s URG -k 300ms sh -c "
 		echo ready 1 >&8; exec yes" 8>&1 >&7'
 	grep "yes \[S .*: writing fd 1 (pipe to the reader of wdrun's output)$" err
-
 	# The other one has the end for reading alone.
 	: | "$WDRUN" --idle-after-exit=1 bash -c '
 		sleep 1001 <&0 >/dev/null 2>&1 & exec 3>&1; sleep 1000 2>/dev/null & exit 0' \

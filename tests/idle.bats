@@ -94,7 +94,6 @@ works_on() {
 		gives 124 wdrun_directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
 		has_message 'no output for 300ms'
 	done
-
 	# Beside busy sessions, such a one waits for the processor at each tick.
 	underway taskset -c 0 bash -c 'for i in {1..4}; do setsid escape busy & done
 		echo "ready $$"; wait'

@@ -120,14 +120,16 @@ has_taken_all() {
 
 @test "a run within a run ends before the outer run kills its watchers: status, lock and report are true" {
 	cp "$WDRUN" other-build
-	underway -k 1 "$WDRUN" ./other-build --lock=lock --report=report bash -c '
+	underway -k 1 ./other-build bash -c 'trap "exit 3" TERM; escape stubborn >/dev/null & echo "ready $$"; wait'
+	ended_by TERM 3
+	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
 		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; : >next' "$WDRUN"
 	ended_by TERM 137
 	[[ ! -e lock && ! -e next && -s report ]]
 	mkfifo full
 	exec 9<>full
 	head -c 65536 /dev/zero >&9 # so that the inner front waits without its supervisor
-	underway -k 300ms "$WDRUN" --report=/dev/fd/9 bash -c 'trap "exit 3" TERM; sleep 1000 & echo "ready $$"; wait'
+	underway -k 1 "$WDRUN" --report=/dev/fd/9 bash -c 'trap "exit 3" TERM; sleep 1000 & echo "ready $$"; wait'
 	kill "$front"
 	wait_until grep -q "still alive" err
 	head -c 65536 <&9 >/dev/null
