@@ -217,7 +217,6 @@ refused() {
 	done
 	exec 9>fifo 7>&-
 	reports_to /dev/fd/9
-
 	echo first >file
 	reports_to /dev/fd/9 9>>file
 	[ "$(head -n 1 file)" = first ]

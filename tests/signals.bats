@@ -120,8 +120,9 @@ has_taken_all() {
 
 @test "a run within a run ends before the outer run kills its watchers: status, lock and report are true" {
 	cp "$WDRUN" other-build
-	underway -k 1 ./other-build bash -c 'trap "exit 3" TERM; escape stubborn >/dev/null & echo "ready $$"; wait'
+	underway -k 1 ./other-build --lock=lock --report=report bash -c 'trap "exit 3" TERM; escape stubborn >/dev/null & echo "ready $$"; wait'
 	ended_by TERM 3
+	[[ ! -e lock && -s report ]]
 	underway -k 1 "$WDRUN" "$WDRUN" --lock=lock --report=report bash -c '
 		trap "" TERM; rm report; sleep 1000 & "$0" sleep 1000 & echo "ready $$"; wait; : >next' "$WDRUN"
 	ended_by TERM 137

@@ -368,7 +368,7 @@ fd_pid(const struct scene *scene, int fd)
 	char info[TEXT_SIZE];
 
 	(void)fd_read_info(scene->thread.id, fd, info, sizeof(info));
-	return (pid_t)strtol(procfs_value(info, "Pid:\t"), NULL, 10);
+	return (pid_t)procfs_number(info, "Pid:\t");
 }
 
 /* What links begin with; the last that fits counts. */

@@ -129,8 +129,8 @@ child_is_living(pid_t pid)
 	return wait_poll(pid, WSTOPPED | WNOWAIT, &info) != -1;
 }
 
-/* Whether PID was started after the first signal. The kernel gives ascending
- * PIDs; but after the highest low ones again: begin_walk(). */
+/* Whether PID was started after the first signal. PIDs ascend, until low ones
+ * are given again: then begin_walk() clears LAST_PID. */
 static bool
 is_newer(const struct tree *tree, pid_t pid)
 {

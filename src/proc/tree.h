@@ -59,8 +59,8 @@ void tree_take_priority(void);
 
 /* Spares each present orphan that bears one of NAMES, with all below it: a
  * child of this process, or of an inner run's supervisor, but no run's command.
- * Without NAMES, spares all children. The spared become the MEMBERS. If
- * a stop follows, call it before the first signal, which makes orphans. */
+ * Without NAMES, spares all children. The spared become the MEMBERS. If a stop
+ * follows, call it before the first signal, which makes orphans. */
 void tree_spare(struct tree *tree, const char *names);
 
 /* Whether nobody of the tree is alive; with SPARES, the dead count until they
