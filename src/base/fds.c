@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -71,6 +72,15 @@ fds_look_at(int fd, const char *path)
 	              AT_EMPTY_PATH | KERNEL_STATX_DONT_SYNC, KERNEL_STATX_KIND,
 	              &file);
 	return file;
+}
+
+bool
+fds_adds_returns(int fd)
+{
+	const tcflag_t adding = OPOST | ONLCR;
+	struct termios modes;
+
+	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & adding) == adding;
 }
 
 void

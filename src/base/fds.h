@@ -25,6 +25,9 @@ void fds_leave_directory(void);
  * without a request to a file server, which may hang. */
 struct kernel_statx fds_look_at(int fd, const char *path);
 
+/* Whether the terminal FD adds a "\r" to each "\n". */
+bool fds_adds_returns(int fd);
+
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);
 

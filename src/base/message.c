@@ -48,6 +48,10 @@ message_lines(struct strbuf *lines)
 	struct strbuf text = { .grows = true };
 	struct winsize size;
 	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+	/* In raw mode, "\n" only moves the cursor down; in others, Jupyter
+	 * takes "\r\r\n" for an erased line. What is held may meet both. */
+	const bool ends_with_return =
+	    at_terminal && (facts->is_held || !fds_adds_returns(STDERR_FILENO));
 
 	/* As zsh's PROMPT_SP: a line of blanks and "\r". From column 1 the
 	 * blanks stay on the line; from any other, they wrap to the next. */
@@ -61,9 +65,8 @@ message_lines(struct strbuf *lines)
 
 		at += strlen(line) + 1;
 		utf8_make_printable(line);
-		/* In raw mode, "\n" alone only moves the cursor down. */
 		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
-		            line, at_terminal ? "\r\n" : "\n");
+		            line, ends_with_return ? "\r\n" : "\n");
 	}
 	if (at_terminal && facts->is_held) {
 		/* The other watcher may add a message at the same time. */

@@ -43,16 +43,6 @@ discard(struct stream *stream)
 	stream->chunk.written = stream->chunk.size;
 }
 
-/* Whether the terminal FD adds a "\r" to each "\n". */
-static bool
-adds_returns(int fd)
-{
-	const tcflag_t adding = OPOST | ONLCR;
-	struct termios modes;
-
-	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & adding) == adding;
-}
-
 /* Reads a chunk. Returns false if there is none now. */
 static bool
 read_chunk(struct output *output, struct stream *stream)
@@ -75,7 +65,7 @@ read_chunk(struct output *output, struct stream *stream)
 		/* The copy is without each "\r" that the pseudo-terminal, and
 		 * not the program itself, has added to "\n". A "\r" at the
 		 * end waits for the next chunk, or is lost. */
-		const bool is_added = adds_returns(stream->in_fd);
+		const bool is_added = fds_adds_returns(stream->in_fd);
 
 		*copy = (struct part){ .text = text + CHUNK_SIZE + UNTIL_MAX };
 		for (size_t i = 0; i < chunk->size; i++) {
@@ -88,7 +78,7 @@ read_chunk(struct output *output, struct stream *stream)
 		}
 		/* Unless we have made it raw, the caller's adds them again; a
 		 * "\r" at the end, as of a progress bar, cannot wait. */
-		if (adds_returns(stream->out_fd)) {
+		if (fds_adds_returns(stream->out_fd)) {
 			*chunk = *copy;
 			if (stream->keeps_return)
 				chunk->text[chunk->size++] = '\r';
