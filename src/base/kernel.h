@@ -35,7 +35,6 @@ enum {
 	CALL_EPOLL_PWAIT2 = CALL(441),
 	CALL_CLOCK_GETTIME = CALL_WITH_TIME(clock_gettime, 403),
 	CALL_PPOLL = CALL_WITH_TIME(ppoll, 414),
-	CALL_SEMTIMEDOP = CALL_WITH_TIME(semtimedop, 420),
 	CALL_SIGTIMEDWAIT = CALL_WITH_TIME(rt_sigtimedwait, 421),
 
 	/* Only where a long has 32 bits: */
@@ -54,9 +53,6 @@ enum {
 #endif
 #ifndef SYS_newfstatat /* where a long has 32 bits */
 	SYS_newfstatat = -8,
-#endif
-#ifndef SYS_semop /* i386, s390x */
-	SYS_semop = -6,
 #endif
 #ifndef SYS_accept /* i386, s390x */
 	SYS_accept = -5,

@@ -326,7 +326,6 @@ static const struct {
 	  WAIT_IPC,
 	  { SYS_mq_timedsend, SYS_mq_timedreceive } },
 	{ "waiting for a message queue", WAIT_IPC, { SYS_msgrcv, SYS_msgsnd } },
-	{ "waiting for a semaphore", WAIT_IPC, { SYS_semop, CALL_SEMTIMEDOP } },
 	{ "connecting %0", WAIT_CONNECT, { SYS_connect } },
 	{ "looking at a file: %0", WAIT_FS, { SYS_fstat, SYS_fstatfs } },
 	{ "writing to the disk: %0", WAIT_FS, { SYS_fsync, SYS_fdatasync } },
@@ -454,8 +453,8 @@ read_thread(struct look *look, struct thread *thread)
 	thread_parse(thread);
 }
 
-/* Whether A and B wait in the same way for the same: the first argument, of
- * waitid(2) the second. The words of an idle wait name nothing. */
+/* Whether A and B wait in the same way for the same thing: the first argument
+ * names it, of waitid(2) the second. Idle waits and futexes are all alike. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {
@@ -464,7 +463,7 @@ is_same_wait(const struct thread *a, const struct thread *b)
 	return a->state != 'R' && a->wait == b->wait &&
 	       (a->wait != WAIT_FUTEX || a->rank == b->rank) &&
 	       strcmp(a->function, b->function) == 0 &&
-	       (a->wait <= WAIT_SLEEP ||
+	       (a->wait <= WAIT_FUTEX ||
 	        a->args[argument] == b->args[argument]);
 }
 
@@ -547,6 +546,7 @@ blocked_describe(struct scene *scene)
 	char words[WAIT_SIZE] = "";
 	size_t alike = 0; /* threads in the same wait as BEST */
 	size_t running = 0;
+	size_t sleeping = 0;
 
 	procfs_list_of(sight->pid, "task", &ids);
 	scene->threads = ids.count;
@@ -566,14 +566,18 @@ blocked_describe(struct scene *scene)
 			memcpy(sight->wait, words, sizeof(words));
 		}
 		running += thread->state == 'R';
+		sleeping += thread->wait == WAIT_SLEEP;
 	}
 	scene->line = (struct strbuf){ .text = sight->wait,
 		                       .size = sizeof(sight->wait),
 		                       .length = strlen(sight->wait) };
-	/* Unless only the main thread waits in this way. */
+	/* Not where the main thread alone waits in this way. */
 	if (scene->line.length > 0 && (alike > 1 || best.id != sight->pid))
 		say(scene, ", in %zu of its %zu threads", alike, ids.count);
-	/* The rest of a process that hangs may tick: so both are said. */
+	/* Beside threads that hang, others may tick or compute. */
+	if (best.wait == WAIT_FUTEX && sleeping > 0)
+		say(scene, "; sleeping, in %zu of its %zu threads", sleeping,
+		    ids.count);
 	if (running > 0)
 		say(scene, "%son CPU", scene->line.length > 0 ? "; " : "");
 	if (running > 0 && ids.count > 1)

@@ -256,10 +256,11 @@ elif kind == 'bytes':  # the first byte is its own, the second another process's
     while not os.path.exists('locked'):
         time.sleep(0.01)
     fcntl.lockf(record, fcntl.LOCK_EX, 1, 1)
-elif kind == 'limit':  # of two threads that wait for a lock, one has a limit
+elif kind == 'limit':  # of two threads that wait for a lock, one has a limit; a third ticks
     lock = threading.Lock()
     lock.acquire()
     start_thread(lock.acquire)
+    start_thread(time.sleep, 1000)
     say_ready()
     lock.acquire(timeout=1000)
 elif kind == 'busy':  # one of two threads computes

@@ -40,7 +40,7 @@ static const struct {
 	{ WAIT_FS, { SYS_openat, SYS_fsync, SYS_statx, SYS_mkdirat } },
 	{ WAIT_COPY, { SYS_splice } },
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
-	{ WAIT_IPC, { SYS_msgsnd, SYS_msgrcv, CALL_SEMTIMEDOP } },
+	{ WAIT_IPC, { SYS_msgsnd, SYS_msgrcv } },
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
 	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
