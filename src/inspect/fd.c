@@ -12,7 +12,6 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/kernel.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
@@ -77,15 +76,12 @@ read_descriptor(pid_t pid, int fd)
 /* The descriptors that one of the functions below reads: 128 KiB. */
 static struct procfs_list fds;
 
-/* In execve(2) a link may hang, and a dead leader has none: then some ends are
- * not known. */
+/* A process in execve(2) is left out: to read its links may hang. */
 static void
 read_ends(struct scene *scene)
 {
 	if (scene->end_count > 0)
 		return;
-	/* Outside of a run, a process that is not shown may have an end. */
-	scene->has_missed = scene->is_partial || scene->look->target == 0;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
 		struct procstat stat;
@@ -94,16 +90,13 @@ read_ends(struct scene *scene)
 		if (procstat_read_status(pid, &stat) == 0 && !stat.is_in_exec &&
 		    duration_now() < scene->until)
 			procfs_list_of(pid, "fd", &fds);
-		scene->has_missed |= fds.count == 0;
 		for (size_t j = 0; j < fds.count; j++) {
 			const struct descriptor end =
 			    read_descriptor(pid, fds.numbers[j]);
 
-			if (starts_with(end.link, ANONYMOUS))
-				continue; /* no other process has its end */
-			if (end.mode == 0 || scene->end_count == ENDS_MAX)
-				scene->has_missed = true;
-			else
+			/* No other process has an end of what is ANONYMOUS. */
+			if (end.mode != 0 && scene->end_count < ENDS_MAX &&
+			    !starts_with(end.link, ANONYMOUS))
 				scene->ends[scene->end_count++] = end;
 		}
 	}
@@ -346,9 +339,6 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
 		say(scene, OUTPUT_READER);
-	else if (count == 0 && !scene->has_missed && !scene->is_apart)
-		say(scene, " that nobody in the tree %s",
-		    reads ? "writes" : "reads");
 	say(scene, ")");
 	return count == -1 ? SOURCE_PIPE : SOURCE_OTHERS;
 }
@@ -391,12 +381,9 @@ enum source
 fd_say(struct scene *scene, int fd)
 {
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
-	const struct descriptor process =
-	    read_descriptor(scene->sight->pid, fd);
 	const char *const link = end.link;
 	enum source source = SOURCE_OTHERS;
 
-	scene->is_apart = strcmp(link, process.link) != 0;
 	say(scene, "fd %d", fd);
 	if (link[0] == '\0')
 		return SOURCE_OTHERS;
@@ -431,23 +418,10 @@ fd_say(struct scene *scene, int fd)
 	return source;
 }
 
-/* Whether a descriptor with INFO has a lock on the whole file, of the kind that
- * the call takes (it may have both). A lock for reading is in the way, too: it
- * allows none for writing beside it, for which the call could wait instead. */
-static bool
-has_lock(const char *info, bool is_flock)
-{
-	for (; (info = strstr(info, "lock:")) != NULL; info++) {
-		if ((field(info, 1)[0] == 'F') == is_flock &&
-		    starts_with(field(info, 6), "0 EOF"))
-			return true;
-	}
-	return false;
-}
-
 /* Whether a descriptor of PID has LOCK, a row of /proc/locks; or, if LOCK is a
- * file, a lock on that. If another user's may not be read, a lock that PID has
- * taken, as its row says, is its own. */
+ * file, a lock on the whole of that; one for reading keeps a writer out, too.
+ * If another user's descriptors may not be read, PID holds the lock that it
+ * has taken, as its row says. */
 static bool
 holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 {
@@ -459,7 +433,7 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 		(void)fd_read_info(pid, fds.numbers[i], info, sizeof(info));
 		if (strstr(info, lock) != NULL &&
 		    (!starts_with(lock, FILE_ID) ||
-		     has_lock(info, scene->thread.number == SYS_flock)))
+		     strstr(info, " 0 EOF") != NULL))
 			return true;
 	}
 	return fds.count == 0 && (pid_t)number_at(lock, 3) == pid;

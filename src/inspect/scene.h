@@ -24,8 +24,8 @@ enum wait {
 	WAIT_DEAD, /* nothing */
 	WAIT_OTHER,
 	WAIT_SIGNAL,
-	WAIT_FUTEX,
 	WAIT_SLEEP,
+	WAIT_FUTEX,
 	WAIT_LOOP, /* only as a rank: for timers, events, its own pipes */
 	WAIT_ACCEPT,
 	WAIT_CHILD, /* the child is shown, too */
@@ -78,7 +78,6 @@ struct scene {
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
 	size_t threads;
-	bool is_apart;      /* the thread has its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
 	bool polls;           /* the thread polls a descriptor */
@@ -91,7 +90,6 @@ struct scene {
 	pid_t holder;
 
 	/* The descriptors of the tree, process by process. */
-	bool has_missed; /* some are not known */
 	size_t end_count;
 	struct descriptor ends[ENDS_MAX];
 };
