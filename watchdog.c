@@ -499,7 +499,9 @@ be_supervisor(struct run *run)
 		front_tell_end(run);
 	}
 	output_take_foreground(&run->output);
-	_exit(0);
+	/* proot(1) and firejail(1) end as the last of their processes that
+	 * exits, and do not see that the front dies by the command's signal. */
+	_exit(outcome_status(&run->facts->outcome));
 }
 
 /* In the front: kills the tree in place of a supervisor that is dead. */

@@ -27,6 +27,9 @@ die=(env --default-signal sh -c 'kill -"$0" "$$"')
 		ends_as "signal $number" "${die[@]}" "$number"
 	done
 	gives 143 directly "$WDRUN" "${die[@]}" TERM
+	# A reaper of both watchers, as proot(1) is, sees it, too.
+	complete subreaper wait_status "$WDRUN" sh -c 'read -r _ _ _ front _ </proc/$PPID/stat; kill -9 "$front"; sleep 1000'
+	[ "$output" = $'signal 9\nexit 137' ]
 }
 
 # bats test_tags=slow

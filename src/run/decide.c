@@ -210,6 +210,14 @@ clocks_bound_stop(struct supervisor *self, int64_t now)
 		*kill_at = bound;
 }
 
+int
+outcome_status(const struct outcome *outcome)
+{
+	return outcome->kind == OUTCOME_SIGNAL
+	           ? STATUS_SIGNAL_BASE + outcome->value
+	           : outcome->value;
+}
+
 struct outcome
 run_outcome(const struct run *run)
 {
@@ -230,10 +238,9 @@ run_outcome(const struct run *run)
 	/* A signal that timeout(1) has sent ends its command, not itself. */
 	if (options->has_gnu_status && status == STATUS_TIMED_OUT &&
 	    target.kind == OUTCOME_SIGNAL && !by_sigkill &&
-	    !run->target->exited_by_itself) {
-		target.kind = OUTCOME_EXIT;
-		target.value += STATUS_SIGNAL_BASE;
-	}
+	    !run->target->exited_by_itself)
+		target =
+		    (struct outcome){ OUTCOME_EXIT, outcome_status(&target) };
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
 	     (status == STATUS_TIMED_OUT && keeps_status)) &&
 	    target.kind != OUTCOME_UNKNOWN)

@@ -109,8 +109,7 @@ signal_of(const struct outcome *outcome)
 	                                       : NULL;
 }
 
-/* How the run ended, and why: words, and a code for programs; the status as $?
- * in a shell. */
+/* How the run ended, and why: words, and a code for programs. */
 static void
 add_end(struct strbuf *line, const struct facts *facts)
 {
@@ -139,10 +138,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 	              facts->is_locked_out ? "locked"
 	              : is_refused         ? "exec"
 	                                   : reason->code);
-	json_add_number(line, "status",
-	                own->kind == OUTCOME_SIGNAL
-	                    ? STATUS_SIGNAL_BASE + own->value
-	                    : own->value);
+	json_add_number(line, "status", outcome_status(own));
 	json_add_text(line, "signal", signal_of(own));
 	strbuf_addf(line, ",\"target\":{");
 	json_add_number(line, "pid",

@@ -259,6 +259,9 @@ bool survivors_are_free(const struct run *run);
 /* Whether the tree is empty, or its survivors live on. */
 bool nobody_is_awaited(const struct run *run);
 
+/* OUTCOME as $? in a shell. */
+int outcome_status(const struct outcome *outcome);
+
 /* How wdrun is to end, RUN being done. */
 struct outcome run_outcome(const struct run *run);
 

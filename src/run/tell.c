@@ -248,7 +248,6 @@ void
 tell_end(const struct run *run)
 {
 	const struct facts *const facts = run->facts;
-	const bool is_signal = facts->outcome.kind == OUTCOME_SIGNAL;
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 
@@ -259,7 +258,7 @@ tell_end(const struct run *run)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",
-	        facts->outcome.value + (is_signal ? STATUS_SIGNAL_BASE : 0),
+	        outcome_status(&facts->outcome),
 	        duration_format(facts->ended - facts->output.started, elapsed),
 	        duration_format(facts->cpu, cpu), facts->memory);
 }
