@@ -247,6 +247,16 @@ subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
 	no has_keys
 	kill -TERM "$front"
 	wait_until is_dead "$front"
+	# To a PID namespace, the groups of prompt and job both have the number 0.
+	need_unshare --pid --fork --mount-proc
+	enter 'unshare --pid --fork --mount-proc env --default-signal wdrun sh -c "echo here; exec sleep 1000"'
+	wait_until shows '^here$'
+	press C-z
+	end bg
+	first_child "$shell" && first_child "$child"
+	kill -TERM "$child"
+	wait_until is_dead "$child"
+	stty -a -F "$tty" | grep -q -e -icanon
 }
 
 # bats test_tags=slow

@@ -186,6 +186,8 @@ sent_by_another() {
 	start_run unshare --pid --fork env --default-signal "$WDRUN" sigcount # unshare(1) of 2020 ignores TERM
 	ended_by TERM 7 "$front"
 	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
+	gives 143 complete unshare --pid --fork bash -c 'env --default-signal "$WDRUN" --report=report sh -c ": >there; exec sleep 1000" & until [ -e there ]; do sleep 0.05; done; kill $!; wait $!'
+	grep -q '"pid":1,"command":null' report
 }
 
 # In its PID namespace, kill(2) spares init alone.

@@ -104,7 +104,7 @@ flags() {
 	for row in 'TERM front wdrun -k 1ms sh raw' 'TERM front wdrun --pty -k 1ms sh raw' \
 		'TERM front wdrun -k 1ms bash with_job_control' 'TERM front x=$(wdrun -k 1ms sh raw)' \
 		'TERM front wdrun sh relay' 'TERM front wdrun --pty sh relay' 'KILL front wdrun sh raw' 'KILL supervisor wdrun sh raw' 'KILL supervisor wdrun --pty sh raw' \
-		'TERM front sleep 1000 & wdrun sh prompt; kill $!' 'TERM front : | wdrun sh -c "stty -echo </dev/tty; . ./prompt"'; do
+		'TERM front sleep 1000 & wdrun sh prompt; kill $!' 'TERM front : | wdrun sh -c "stty -echo </dev/tty; . ./prompt"' 'TERM front : | wdrun sh -c "exec 3</dev/tty; stty -echo <&3; . ./prompt" | cat'; do
 		read -r signal watcher line <<<"$row"
 		# A script without job control changes no modes itself.
 		echo "$line; read x <checked; stty -g >after" >script

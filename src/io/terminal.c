@@ -34,15 +34,18 @@ terminal_types_nothing(void)
 	       !isatty(STDIN_FILENO);
 }
 
-static bool
-has_foreground(int fd)
+bool
+terminal_has_foreground(int fd)
 {
 	char none;
 
-	/* A job outside of this PID namespace has the number 0 here, as any
-	 * other. A read in the background fails: n_tty_read(). */
-	return getpgrp() != 0 ? tcgetpgrp(fd) == getpgrp()
-	                      : read(fd, &none, 0) == 0;
+	if (getpgrp() != 0)
+		return tcgetpgrp(fd) == getpgrp();
+	/* Each job from outside of this PID namespace has the number 0 here. A
+	 * read of no bytes takes no key. In the background it fails with EIO;
+	 * else it may wait for another reader, if FD waits: n_tty_read(). */
+	return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ||
+	       read(fd, &none, 0) != -1 || errno != EIO;
 }
 
 /* Whether this job has, or is about to get, the foreground of the terminal FD:
@@ -52,7 +55,7 @@ is_given(int fd)
 {
 	const pid_t shell = getpgid(getppid());
 
-	for (int tries = FISH_TRIES; !has_foreground(fd); tries--) {
+	for (int tries = FISH_TRIES; !terminal_has_foreground(fd); tries--) {
 		if (tries == 0 || tcgetpgrp(fd) != shell || shell == getpgrp())
 			return false;
 		duration_sleep(MILLISECOND);
@@ -178,6 +181,8 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	 * terminal when its job, the front, is dead: so its group counts. */
 	if (group == -1)
 		group = getpgid(caller);
+	else if (group == 0 && !terminal_has_foreground(terminal->fd))
+		return; /* it is another job outside of this PID namespace */
 	/* A living group in the foreground, a shell's, has chosen its modes. A
 	 * dead one may have been a job of a shell that was the command. */
 	if (group != job &&
@@ -186,7 +191,7 @@ terminal_restore(const struct terminal *terminal, pid_t job, pid_t caller)
 	if ((terminal_is_changed(terminal) || had_screen) &&
 	    !terminal->facts->is_others &&
 	    !other_may_have_set_modes(job, caller)) {
-		/* With SIGTTOU blocked: tty_check_change(). */
+		/* As SIGTTOU is blocked: tty_check_change(). */
 		(void)tcsetattr(terminal->fd, TCSANOW, modes);
 		if (had_screen)
 			terminal_reset_screen(terminal);
@@ -203,7 +208,7 @@ terminal_make_raw(struct terminal *terminal)
 
 	if (!terminal->is_keyboard || facts->is_over)
 		return;
-	terminal->in_foreground = has_foreground(terminal->fd);
+	terminal->in_foreground = terminal_has_foreground(terminal->fd);
 	/* Another process may have changed the modes since. */
 	if (!terminal->in_foreground || tcgetattr(terminal->fd, &raw) == -1 ||
 	    (facts->is_raw && (raw.c_lflag & ISIG) == 0))
@@ -259,7 +264,7 @@ terminal_read_keys(struct terminal *terminal, int master)
 	struct termios now;
 
 	if (length == -1 && errno == EIO) /* another job's */
-		terminal->in_foreground = has_foreground(terminal->fd);
+		terminal->in_foreground = terminal_has_foreground(terminal->fd);
 
 	/* The kernel has kept a Ctrl-D that was typed before the terminal was
 	 * raw as a null byte: n_tty_receive_char_special(). */

@@ -49,6 +49,10 @@ bool terminal_types_nothing(void);
  * to 2 open. */
 bool terminal_open_shared(struct terminal *terminal);
 
+/* Whether the job of this process has the foreground of the terminal FD. With
+ * SIGTTIN blocked: else its read(2) may stop the job. */
+bool terminal_has_foreground(int fd);
+
 /* Whether a full-screen program, without line editing, has the terminal FD. */
 bool terminal_has_screen(int fd);
 

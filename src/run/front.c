@@ -454,16 +454,16 @@ void
 front_tell_end(struct run *run)
 {
 	const struct terminal *const terminal = &run->output.terminal;
-	/* -1: the supervisor, in another session, cannot ask. */
-	const pid_t foreground = tcgetpgrp(terminal->fd);
 
 	/* A command that has ended by itself chose its modes. */
 	if (!run->target->exited_by_itself && run->shares_group)
 		terminal_restore(terminal, run->callers_group, run->caller);
-	/* Another job's screen is left alone. */
+	/* Another job's screen is left alone; -1: a supervisor, in another
+	 * session, cannot ask. */
 	else if (!run->target->exited_by_itself &&
 	         terminal->facts->had_screen && terminal->shows_output &&
-	         (foreground == -1 || foreground == run->callers_group))
+	         (tcgetpgrp(terminal->fd) == -1 ||
+	          terminal_has_foreground(terminal->fd)))
 		terminal_reset_screen(terminal);
 	message_release();
 	if (run->facts->exec_error == 0) {

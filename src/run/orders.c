@@ -70,8 +70,9 @@ order_is_reload(const struct run *run, int signal)
 static bool
 is_of_run(const struct run *run, pid_t pid)
 {
-	return pid > 0 && (pid == run->target->pid ||
-	                   procfs_descends(pid, run->supervisor));
+	return pid > 0 &&
+	       (pid == run->target->pid ||
+	        (procfs_is_ours() && procfs_descends(pid, run->supervisor)));
 }
 
 /* Whether INFO is of a key that a front of another run has passed on. */
@@ -93,11 +94,13 @@ note_sender(struct run *run, const siginfo_t *info)
 	struct strbuf line = { .text = sender->command,
 		               .size = sizeof(sender->command) };
 	const pid_t pid = info->si_code == SI_KERNEL ? 0 : info->si_pid;
+	/* The /proc of another PID namespace shows a stranger by that PID. */
+	const pid_t shown = procfs_is_ours() ? pid : 0;
 
 	if (run->facts->cancels > 0)
 		return;
-	sender->is_outer = procfs_name_begins(pid, SUPERVISOR_NAME);
-	sender->is_systemd = procfs_name_begins(pid, "systemd");
+	sender->is_outer = procfs_name_begins(shown, SUPERVISOR_NAME);
+	sender->is_systemd = procfs_name_begins(shown, "systemd");
 	sender->signal = info->si_signo;
 	sender->pid = pid;
 	sender->is_told = info->si_code != SI_KERNEL &&
@@ -107,7 +110,7 @@ note_sender(struct run *run, const siginfo_t *info)
 	if (sender->is_outer)
 		strbuf_addf(&line, SUPERVISOR_NAME);
 	else
-		cmdline_add(&line, pid, SENDER_WIDTH);
+		cmdline_add(&line, shown, SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
 	sender->is_of_run = !sender->is_outer && is_of_run(run, pid);
