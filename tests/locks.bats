@@ -258,9 +258,6 @@ is_taken() {
 	gives 125 directly strace -qq -o trace -e inject=flock:error=ENOLCK \
 		"$WDRUN" -l lock touch ran
 	is_none ran lock
-	for lock in ENOSYS EPERM; do # in a sandbox
-		strace -qq -o trace -e inject=openat2:error="$lock" "$WDRUN" -l lock true
-	done
 }
 
 # bats test_tags=slow

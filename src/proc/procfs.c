@@ -37,7 +37,19 @@ int
 procfs_start(void)
 {
 	root_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root_fd == -1 && errno != ENOENT ? -1 : 0;
+	if (root_fd == -1)
+		return errno == ENOENT ? 0 : -1;
+
+	/* O_PATH and readlink(2) work under landlock(7) also where no file of
+	 * /proc can be read. */
+	const int file = openat(root_fd, "self/comm", O_RDONLY | O_CLOEXEC);
+
+	if (file == -1 && errno == EACCES) {
+		fds_close(root_fd);
+		root_fd = -1;
+	}
+	fds_close(file);
+	return 0;
 }
 
 int

@@ -14,7 +14,8 @@ struct strbuf;
  * with errno: ENOENT or ESRCH where the process is gone. */
 
 /* The first opens /proc, the second returns its descriptor, or -1. Where there
- * is no /proc, the first returns 0, and all functions below fail. */
+ * is no /proc, or no file of it may be read, the first returns 0, and all
+ * functions below fail. */
 int procfs_start(void);
 int procfs_fd(void);
 

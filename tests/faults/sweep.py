@@ -64,7 +64,8 @@ CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
     (True, 'EMFILE EINTR', 'dup2 dup3'),
     (False, 'EMFILE EINTR ENOLCK', 'fcntl'),
     (False, 'EMFILE ENOMEM', 'inotify_init1 pidfd_open signalfd4'),
-    (False, 'EMFILE ENOMEM EINTR EIO', 'open openat openat2'),
+    (False, 'EMFILE ENOMEM EINTR EIO', 'open openat'),
+    (False, 'ENOSYS EMFILE EIO', 'openat2'), # as in gVisor
     (False, 'ENOMEM ENOSPC', 'inotify_add_watch'),
     (False, 'ENOSYS', 'set_robust_list'), # as in qemu-user
     (False, 'ENOMEM', 'brk madvise mmap mprotect mremap munmap'),

@@ -67,4 +67,12 @@ began = time.monotonic()
 check('--reap fails', run('-q', '--registry=runs', '--reap').returncode == 0)
 check('--reap leaves a process', until(lambda: is_gone(left)))
 check('--reap waits for nothing', time.monotonic() - began < 15)
+
+if run('landlock', 'true').returncode == 0: # from Linux 5.13 on
+    os.environ.pop('WDRUN_REGISTRY', None) # which needs a /proc
+    stop = subprocess.run(['landlock', wdrun, '-t', '1', '-k', '1ms', 'escape', 'stubborn'],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check('a closed /proc changes the status', stop.returncode == 124)
+    check('a closed /proc is not told', '/proc' in stop.stderr)
+    check("the command's group lives", is_gone(int(stop.stdout.split()[1])))
 print('fine')
