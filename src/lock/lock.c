@@ -183,10 +183,11 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 	                         file->was_blank ? "\n" : "");
 	size_t length = (size_t)end;
 
-	/* Newlines overwrite the rest of a longer text. If ftruncate(2) came
-	 * first, a reader could find an empty file. */
+	/* Blanks overwrite the rest of a longer text: whoever reads it, now or
+	 * after a SIGKILL, finds a PID. If ftruncate(2) came first, a reader
+	 * could find an empty file. */
 	while ((off_t)length < file->status.st_size && length < sizeof(text))
-		text[length++] = '\n';
+		text[length++] = ' ';
 	return pwrite(file->fd, text, length, 0) == (ssize_t)length
 	           ? ftruncate(file->fd, end)
 	           : -1;

@@ -27,6 +27,7 @@ UNMET_MAX = 5      # of a hundred cases
 FINDINGS_MAX = 20  # no more cases are tried after that many
 AT_ONCE = 6        # for each processor
 NOT_EXECUTED = 126
+STALE = '4194303\n' # a PID that is longer than that of any process here
 
 # How a case went: the worst of it. Unmet: the run made no such call. True: the
 # status that the run has without a fault. Killed: the status says that a
@@ -102,7 +103,8 @@ SCENARIOS = (
     Scenario('lock', PATIENCE + OWNED + '--lock-wait=60 ' + LITTER +
              'sleep=20 exit=7', 7, output='ready '),
     Scenario('record', RECORDED + OWNED + '--report=J.file @act lock=C.file '
-             'dir=D.dir say=done exit=3', 3, output='done\n'),
+             'dir=D.dir say=done exit=3', 3, other=75, # as for EPERM of kill(2)
+             output='done\n'),
     Scenario('cancel', RECORDED + OWNED + PATIENCE + LITTER + 'live',
              -signal.SIGTERM, other=128 + signal.SIGTERM), # kill(2) has failed
 )
@@ -134,6 +136,10 @@ class Attempt(Trace):
         if '--lock-wait' in self.words:
             self.lock = open('L.lock', 'w')
             fcntl.flock(self.lock, fcntl.LOCK_EX)
+        elif '--report' in self.words: # of a script that is dead
+            with open('L.lock', 'w') as file:
+                file.write(STALE)
+            os.utime('L.lock', (1, 1))
         # Before the stop, a watcher that does not notice the other's death
         # would end the run all the same, a moment later: not with 1000 s.
         words = self.words
@@ -267,13 +273,15 @@ class Attempt(Trace):
         a call failed: then a file that could not be judged stays (LIMITS), and
         nobody holds it. A lock may be left where nobody was left to remove it,
         and so may the file in which the report was written: a later run takes
-        the one."""
+        the one. In that of a run on record there is a PID: an empty one would
+        stay for ever."""
         has_failed = self.is_met and self.case.fails
         if name in ('C.file', 'D.dir'):
             return has_failed or '--cleanup' not in self.words
         if name == 'L.lock':
             # An empty file that was there before the run stays.
-            return has_failed or self.no_watcher_was_left() or (
+            return has_failed or (self.no_watcher_was_left() and (
+                '--report' not in self.words or read(name) != '')) or (
                 self.lock is not None and os.path.getsize(name) == 0)
         return name in ('out', 'err', 'T.file', 'J.file', 'R.dir') or (
             self.no_watcher_was_left() and name.startswith('.') and
