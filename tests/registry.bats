@@ -176,10 +176,10 @@ list() {
 }
 
 # bats test_tags=smoke
-@test "--list shows the runs, the oldest first, with name, ID, state, age, time left and command" {
+@test "--list shows the runs, by their PID, with name, ID, state, age, time left and command" {
 	begin nightly -t 1h -- sigcount 9
 	for age in 4 8 1 6 3 9 2 7 5; do # as no directory has them
-		forge name="run$age" started="170000000000000000$age"
+		forge name="run$age" watcher="$age 1" started=1700000000000000000
 	done
 	cp -r "$WDRUN_REGISTRY" before
 	no "$WDRUN" --list <&- >&- # not into an entry

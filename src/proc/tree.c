@@ -57,14 +57,10 @@ set_policy(uint32_t policy)
 void
 tree_take_priority(void)
 {
-	struct rlimit time;
-
 	/* A filter may kill whoever asks: SystemCallFilter, systemd.exec(5). */
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0)
 		return;
-	/* At that limit, the kernel kills a real-time process: setrlimit(2). */
-	is_real_time = getrlimit(RLIMIT_RTTIME, &time) == 0 &&
-	               time.rlim_max == RLIM_INFINITY && set_policy(SCHED_RR);
+	is_real_time = set_policy(SCHED_RR);
 	if (!is_real_time && syscall(SYS_sched_getscheduler, 0) == SCHED_OTHER)
 		(void)set_policy(SCHED_OTHER);
 }

@@ -287,14 +287,6 @@ record_end(const struct record *record, const char *id)
 
 /* --- all entries ---------------------------------------------------------- */
 
-/* By the start, in hexadecimal: "4711-18a0c5d2f3b1e2c4.run". */
-static int
-by_start(const struct dirent **left, const struct dirent **right)
-{
-	return strcmp(strchrnul((*left)->d_name, '-'),
-	              strchrnul((*right)->d_name, '-'));
-}
-
 bool
 registry_await(const struct registry *registry, const struct entry *entry,
                int64_t deadline, bool only_if_dying)
@@ -403,7 +395,7 @@ registry_begin(struct registry *registry, const char *given)
 	registry->is_read = open_registry(registry, given, false);
 	if (!registry->is_read || registry->directory_fd == -1)
 		return;
-	count = scandir(registry->path, &files, NULL, by_start);
+	count = scandir(registry->path, &files, NULL, versionsort);
 	if (count == -1 ||
 	    (registry->entries =
 	         calloc((size_t)count + 1, sizeof(struct entry))) == NULL) {

@@ -114,7 +114,7 @@ struct registry {
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd;      /* -1: there is no such directory */
-	struct entry *entries; /* the oldest first */
+	struct entry *entries; /* by the PID of the front */
 	size_t count;
 };
 
