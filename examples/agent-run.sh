@@ -7,7 +7,8 @@
 # stdout is what the agent printed, byte for byte; stderr is one line that says
 # how the agent ended, and the messages of wdrun. The status is the agent's own;
 # 0 if its result came (1 for an error), also where it hung afterwards; 124 if it
-# took too long, or was silent while none of its processes was busy.
+# took too long, or was silent while none of its processes was busy; 130 if it was
+# cancelled, and ended with 0.
 #
 # The environment can change these:
 #
@@ -54,14 +55,17 @@ fi
 
 log=${AGENT_LOG:-agent.log}
 report=${AGENT_REPORT:-agent.json}
-rm -f "$report"
+rm -f "$report" || exit 125 # it would be taken for this run's
 status=0
 claude_run_with_watchdog "${AGENT:-claude}" -p "$@" \
 	--output-format stream-json --verbose || status=$?
 
-# An agent may end with 124 itself, so the report decides. In JSON, a quote within
-# a text is escaped, so no text can look like this.
-if [ "$status" -eq 0 ]; then
+# The report decides: claude -p exits with 0 after Ctrl-C, and an agent may end with
+# 124 itself. In JSON, a quote within a text is escaped, so no text can look like this.
+if grep -qs '"outcome":"stopped".*"reason_code":"cancelled"' "$report"; then
+	echo "agent-run: cancelled (see $log)" >&2
+	((status)) || status=130
+elif [ "$status" -eq 0 ]; then
 	echo "agent-run: complete" >&2
 elif [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then
 	echo "agent-run: stopped without a result (see $log)" >&2

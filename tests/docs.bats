@@ -174,7 +174,7 @@ fill_directory() {
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
 	for name in review.sh backup convert poll.sh review-poll.sh start-server server-test \
-		bin/{rsync,tmux}; do stand_in "$name"; done
+		bin/{rsync,tmux,npx}; do stand_in "$name"; done
 	for name in job bin/server; do stand_in "$name" 'echo listening on 80' 'exit "${JOB_STATUS:-0}"'; done
 	stand_in deploy 'sleep 1000 &' 'echo deployed'
 	stand_in build.sh 'echo BUILD SUCCESSFUL'

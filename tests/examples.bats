@@ -85,6 +85,9 @@ ended() {
 	agent 'exit 124'
 	run_agent AGENT_GRACE=1h
 	ended 124 "failed with status 124 (see log)"
+	agent 'trap "exit 0" INT' 'kill -INT "$PPID"' 'while :; do sleep 0.05; done' # as at Ctrl-C
+	run_agent
+	ended 130 "cancelled (see log)"
 }
 
 # poll: runs a round of review-poll.sh as cron does.

@@ -53,16 +53,6 @@ makes() {
 	[ -d bystander ]
 }
 
-# bats test_tags=programs
-@test "zsh finds the completion below ~/.local by the line of the README" {
-	need zsh
-	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
-	export HOME=$PWD
-	makes 0 install PREFIX="$HOME/.local"
-	no zsh -f -c 'autoload +X _wdrun'
-	zsh -f -c "$line; autoload +X _wdrun"
-}
-
 @test "make dist and make deb make an archive and a package, the same ones each time" {
 	need dpkg-deb
 	if grep -q INTERP <(readelf -lW wdrun); then
