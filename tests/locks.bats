@@ -258,6 +258,7 @@ is_taken() {
 	gives 125 directly strace -qq -o trace -e inject=flock:error=ENOLCK \
 		"$WDRUN" -l lock touch ran
 	is_none ran lock
+	strace -qq -o trace -e inject=openat2:error=ENOSYS "$WDRUN" -l lock true # as in gVisor
 }
 
 # bats test_tags=slow

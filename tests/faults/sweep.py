@@ -26,7 +26,7 @@ FIRST, LAST = 3, 1 # calls of a kind that are tried
 UNMET_MAX = 5      # of a hundred cases
 FINDINGS_MAX = 20  # no more cases are tried after that many
 AT_ONCE = 6        # for each processor
-NOT_EXECUTED = 126
+NOT_EXECUTED, LOCKED_OUT = 126, 75
 STALE = '4194303\n' # a PID that is longer than that of any process here
 
 # How a case went: the worst of it. Unmet: the run made no such call. True: the
@@ -103,8 +103,7 @@ SCENARIOS = (
     Scenario('lock', PATIENCE + OWNED + '--lock-wait=60 ' + LITTER +
              'sleep=20 exit=7', 7, output='ready '),
     Scenario('record', RECORDED + OWNED + '--report=J.file @act lock=C.file '
-             'dir=D.dir say=done exit=3', 3, other=75, # as for EPERM of kill(2)
-             output='done\n'),
+             'dir=D.dir say=done exit=3', 3, output='done\n'),
     Scenario('cancel', RECORDED + OWNED + PATIENCE + LITTER + 'live',
              -signal.SIGTERM, other=128 + signal.SIGTERM), # kill(2) has failed
 )
@@ -246,7 +245,8 @@ class Attempt(Trace):
         elif (status == KILLED and self.is_met and case.kills) or \
                 (status == HUNG_UP and self.is_hung_up()):
             self.conclude(STATUS_KILLED)
-        elif status == NOT_EXECUTED and case.fails and case.call == 'execve':
+        elif case.fails and (status, case.call) in (
+                (NOT_EXECUTED, 'execve'), (LOCKED_OUT, 'kill')):
             self.conclude(STATUS_125)
         else:
             self.find(f'the status is {status}')
