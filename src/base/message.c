@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,14 +86,13 @@ void
 message(const char *format, ...)
 {
 	const int saved = errno;
-	struct strbuf line = { .text = message_last,
-		               .size = sizeof(message_last) };
 	va_list arguments;
 
 	va_start(arguments, format);
-	strbuf_vaddf(&line, format, arguments);
+	(void)vsnprintf(message_last, sizeof(message_last), format, arguments);
 	va_end(arguments);
-	message_lines(&line);
+	message_lines(&(struct strbuf){ .text = message_last,
+	                                .length = strlen(message_last) });
 	errno = saved;
 }
 

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +10,16 @@
 #define LENGTH_MAX 4 /* bytes of a character */
 
 void
-strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
+strbuf_addf(struct strbuf *line, const char *format, ...)
 {
-	va_list again;
+	va_list arguments;
 
-	va_copy(again, arguments);
+	va_start(arguments, format);
 
-	/* The analyzer does not see va_start(3) in the callers.
-	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	const size_t added = (size_t)vsnprintf(NULL, 0, format, arguments);
 	const size_t needed = line->length + added + 1;
 
+	va_end(arguments);
 	if (line->grows && needed > line->size) {
 		char *const text = realloc(line->text, 2 * needed);
 
@@ -29,22 +29,13 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 		}
 	}
 	line->is_cut |= needed > line->size;
-	if (line->size > 0) {
-		(void)vsnprintf(line->text + line->length,
-		                line->size - line->length, format, again);
-		line->length = (needed < line->size ? needed : line->size) - 1;
-	}
-	va_end(again);
-}
-
-void
-strbuf_addf(struct strbuf *line, const char *format, ...)
-{
-	va_list arguments;
-
+	if (line->size == 0)
+		return;
 	va_start(arguments, format);
-	strbuf_vaddf(line, format, arguments);
+	(void)vsnprintf(line->text + line->length, line->size - line->length,
+	                format, arguments);
 	va_end(arguments);
+	line->length = (needed < line->size ? needed : line->size) - 1;
 }
 
 void

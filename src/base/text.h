@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +13,9 @@ struct strbuf {
 	bool is_cut;   /* text did not fit, or memory was missing */
 };
 
-/* Append to LINE, like printf(3). */
+/* Appends to LINE, like printf(3). */
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
                                                        const char *format, ...);
-__attribute__((format(printf, 2, 0))) void
-strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
 /* Moves the last MOST bytes, of the *TAIL bytes before CHUNK and the SIZE
  * bytes at CHUNK, to just before CHUNK, so that a text across two chunks is

@@ -41,16 +41,6 @@ number_at(const char *line, int number)
 	return strtoul(field(line, number), NULL, 10);
 }
 
-void
-say(struct scene *scene, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	strbuf_vaddf(&scene->line, format, arguments);
-	va_end(arguments);
-}
-
 static bool
 starts_with(const char *text, const char *start)
 {

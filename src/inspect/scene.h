@@ -94,9 +94,8 @@ struct scene {
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* Adds words to LINE. */
-__attribute__((format(printf, 2, 3))) void say(struct scene *scene,
-                                               const char *format, ...);
+/* Adds words to LINE, by a format and its arguments. */
+#define say(scene, ...) strbuf_addf(&(scene)->line, __VA_ARGS__)
 
 /* blocked.c: thread_parse() fills the second part of THREAD from the first;
  * blocked_describe() writes sight->wait. */
