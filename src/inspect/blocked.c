@@ -274,8 +274,8 @@ say_epoll(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
 	char text[FILE_SIZE];
-	const ssize_t length =
-	    fd_read_info(thread->id, (int)thread->args[0], text, sizeof(text));
+	const ssize_t length = procfs_read(text, sizeof(text), "%d/fdinfo/%d",
+	                                   thread->id, (int)thread->args[0]);
 
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
 		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
@@ -437,15 +437,15 @@ read_thread(struct look *look, struct thread *thread)
 	/* But Go catches every signal, and waits for a child in waitid(2). */
 	thread->handles_sigchld = (stat.caught & SIGNAL_BIT(SIGCHLD)) != 0 &&
 	                          (stat.caught & SIGNAL_BIT(SIGURG)) == 0;
-	(void)procfs_read(thread->id, "wchan", thread->function,
-	                  sizeof(thread->function));
+	(void)procfs_read(thread->function, sizeof(thread->function),
+	                  "%d/wchan", thread->id);
 	if (strcmp(thread->function, "0") == 0) /* not blocked, or refused */
 		thread->function[0] = '\0';
 	/* Yama refuses the call of a process that does not descend from this
 	 * one, although it is of this user: its function is known. */
 	if (!look->is_refused &&
-	    procfs_read(thread->id, "syscall", thread->call,
-	                sizeof(thread->call)) == -1 &&
+	    procfs_read(thread->call, sizeof(thread->call), "%d/syscall",
+	                thread->id) == -1 &&
 	    (errno == EPERM || errno == EACCES)) {
 		look->is_denied |= thread->state != 'R';
 		look->is_refused = thread->function[0] != '\0';

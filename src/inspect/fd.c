@@ -333,21 +333,13 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 	return count == -1 ? SOURCE_PIPE : SOURCE_OTHERS;
 }
 
-ssize_t
-fd_read_info(pid_t pid, int fd, char *text, size_t size)
-{
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
-	return procfs_read(pid, path, text, size);
-}
-
 pid_t
 fd_pid(const struct scene *scene, int fd)
 {
 	char info[TEXT_SIZE];
 
-	(void)fd_read_info(scene->thread.id, fd, info, sizeof(info));
+	(void)procfs_read(info, sizeof(info), "%d/fdinfo/%d", scene->thread.id,
+	                  fd);
 	return (pid_t)procfs_number(info, "Pid:\t");
 }
 
@@ -420,7 +412,8 @@ holds_lock(const struct scene *scene, pid_t pid, const char *lock)
 	     i++) {
 		char info[TEXT_SIZE];
 
-		(void)fd_read_info(pid, fds.numbers[i], info, sizeof(info));
+		(void)procfs_read(info, sizeof(info), "%d/fdinfo/%d", pid,
+		                  fds.numbers[i]);
 		if (strstr(info, lock) != NULL &&
 		    (!starts_with(lock, FILE_ID) ||
 		     strstr(info, " 0 EOF") != NULL))
@@ -481,8 +474,8 @@ fd_say_holder(struct scene *scene)
 	if (locks != NULL)
 		(void)fclose(locks);
 	if (rows != 1) {
-		(void)fd_read_info(scene->thread.id, (int)scene->thread.args[0],
-		                   row, sizeof(row));
+		(void)procfs_read(row, sizeof(row), "%d/fdinfo/%d",
+		                  scene->thread.id, (int)scene->thread.args[0]);
 
 		const char *const file = strstr(row, FILE_ID);
 

@@ -114,9 +114,8 @@ enum source {
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;
  * fd_say_holder() says who has the lock that the thread waits for;
  * fd_say_output() says that the process holds the command's output. fd_pid()
- * returns the process of a pidfd, or 0; fd_read_info() reads PID's fdinfo. */
+ * returns the process of a pidfd, or 0. */
 enum source fd_say(struct scene *scene, int fd);
 void fd_say_holder(struct scene *scene);
 pid_t fd_pid(const struct scene *scene, int fd);
 void fd_say_output(struct scene *scene);
-ssize_t fd_read_info(pid_t pid, int fd, char *text, size_t size);

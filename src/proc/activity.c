@@ -10,7 +10,6 @@
 #include "proc/tree.h"
 
 #define THREADS_MAX 1024 /* more are not looked at */
-#define PATH_SIZE   64
 #define CPU_SHARE   50   /* a 50th of a processor is progress */
 #define BYTES       1024 /* a second */
 
@@ -34,18 +33,17 @@ static struct thread
 sample_thread(pid_t pid, pid_t id)
 {
 	struct thread thread = { .id = id };
-	char path[PATH_SIZE];
 	char text[512];
 	struct procstat stat;
 
-	(void)snprintf(path, sizeof(path), "task/%d/io", id);
-	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
+	/* If this process may. */
+	(void)procfs_read(text, sizeof(text), "%d/task/%d/io", pid, id);
 	thread.bytes =
 	    procfs_number(text, "rchar: ") + procfs_number(text, "\nwchar: ");
 	thread.pages = procfs_number(text, "\nread_bytes: ") +
 	               procfs_number(text, "\nwrite_bytes: ");
-	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
-	if (procfs_read(pid, path, text, sizeof(text)) > 0)
+	(void)procfs_read(text, sizeof(text), "%d/task/%d/schedstat", pid, id);
+	if (*text != '\0')
 		thread.ready = strtoll(text, NULL, 10) +
 		               strtoll(procfs_value(text, " "), NULL, 10);
 	else /* without CONFIG_SCHED_INFO */

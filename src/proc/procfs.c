@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,15 +59,6 @@ procfs_fd(void)
 	return root_fd;
 }
 
-static int
-open_file(pid_t pid, const char *file, int flags)
-{
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
-	return openat(root_fd, path, flags | O_CLOEXEC);
-}
-
 pid_t
 procfs_self(void)
 {
@@ -86,13 +78,13 @@ procfs_is_ours(void)
 pid_t
 procfs_last_pid(void)
 {
-	char text[PATH_SIZE] = "";
-	const int fd = openat(root_fd, "loadavg", O_RDONLY | O_CLOEXEC);
-	const bool is_read = read(fd, text, sizeof(text) - 1) > 0;
+	char text[PATH_SIZE];
+
+	(void)procfs_read(text, sizeof(text), "loadavg");
+
 	const char *const last = strrchr(text, ' ');
 
-	fds_close(fd);
-	return is_read && last != NULL ? (pid_t)strtol(last, NULL, 10) : 0;
+	return last == NULL ? 0 : (pid_t)strtol(last, NULL, 10);
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -194,7 +186,10 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 int
 procfs_dir(pid_t pid)
 {
-	return open_file(pid, "", O_RDONLY | O_DIRECTORY);
+	char path[PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%d", pid);
+	return openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* The kernel takes such a directory for a pidfd: tgid_pidfd_to_pid(). Old
@@ -210,9 +205,16 @@ procfs_kill(int dir, pid_t pid, int signal)
 }
 
 ssize_t
-procfs_read(pid_t pid, const char *file, char *text, size_t size)
+procfs_read(char *text, size_t size, const char *format, ...)
 {
-	const int fd = open_file(pid, file, O_RDONLY);
+	char path[PATH_SIZE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(path, sizeof(path), format, arguments);
+	va_end(arguments);
+
+	const int fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
 
 	text[length > 0 ? length : 0] = '\0';
@@ -240,7 +242,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	char text[STATUS_SIZE];
 
 	*stat = (struct procstat){ .state = '\0' };
-	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
+	if (procfs_read(text, sizeof(text), "%d/status", pid) == -1)
 		return -1;
 	stat->state = *procfs_value(text, "\nState:\t");
 	stat->parent = (pid_t)procfs_number(text, "\nPPid:\t");
@@ -306,10 +308,10 @@ procfs_bears(pid_t pid, const char *names)
 	char words[TEXT_SIZE] = "";
 	char program[TEXT_SIZE];
 
-	(void)procfs_read(pid, "comm", comm, sizeof(comm));
+	(void)procfs_read(comm, sizeof(comm), "%d/comm", pid);
 	comm[strcspn(comm, "\n")] = '\0';
 	if (!procfs_is_stuck(pid))
-		(void)procfs_read(pid, "cmdline", words, sizeof(words));
+		(void)procfs_read(words, sizeof(words), "%d/cmdline", pid);
 	read_program(pid, program);
 	while (*(names += strspn(names, " \t\n")) != '\0') {
 		const size_t length = strcspn(names, " \t\n");
@@ -351,7 +353,7 @@ procfs_name_begins(pid_t pid, const char *name)
 {
 	char comm[COMM_SIZE + 1];
 
-	(void)procfs_read(pid, "comm", comm, sizeof(comm));
+	(void)procfs_read(comm, sizeof(comm), "%d/comm", pid);
 	return strncmp(comm, name, strlen(name)) == 0;
 }
 
@@ -400,7 +402,7 @@ procstat_read(pid_t pid, struct procstat *stat)
 		duration_sleep(MILLISECOND);
 	if (stat->is_in_exec)
 		return -1;
-	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
+	(void)procfs_read(text, sizeof(text), "%d/stat", pid); /* or "" */
 	return procstat_parse(text, stat);
 }
 
@@ -467,14 +469,14 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	ssize_t length = 0;
 
 	if (width > 0 && !procfs_is_stuck(pid))
-		length = procfs_read(pid, "cmdline", text, sizeof(text));
+		length = procfs_read(text, sizeof(text), "%d/cmdline", pid);
 	/* A text that fills the buffer may go on. */
 	all.is_cut = length == sizeof(text) - 1 &&
 	             (text[length - 1] != '\0' || text[length - 2] != '\0');
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0) {
-		length = procfs_read(pid, "comm", text, sizeof(text));
+		length = procfs_read(text, sizeof(text), "%d/comm", pid);
 		text[strcspn(text, "\n")] = '\0';
 		strbuf_addf(line, length <= 0 ? "?" : "[%s]", text);
 		return;

@@ -51,8 +51,10 @@ void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 int procfs_dir(pid_t pid);
 void procfs_kill(int dir, pid_t pid, int signal);
 
-/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
-ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
+/* Reads the start of a file of /proc, whose path FORMAT and its arguments give,
+ * into the SIZE bytes at TEXT, as a string. */
+__attribute__((format(printf, 3, 4))) ssize_t
+procfs_read(char *text, size_t size, const char *format, ...);
 
 /* Returns what is behind NAME ("\nPPid:\t") in TEXT, a "status"; or "". No
  * process can forge a line: the kernel writes no newline of its name. */

@@ -328,7 +328,7 @@ find_state(struct entry *entry, const char *here)
 	char name[WORD_SIZE] = ""; /* of the supervisor, if alive */
 
 	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
-		(void)procfs_read(supervisor, "comm", name, sizeof(name));
+		(void)procfs_read(name, sizeof(name), "%d/comm", supervisor);
 	entry->started = strtoll(strchr(entry->id, '-') + 1, NULL, 16);
 	entry->is_elsewhere = strcmp(host, here) != 0;
 	entry->is_orphaned =

@@ -51,13 +51,11 @@ pump_until(const struct front *self, int64_t until)
 bool
 front_has_fcntl_lock(void)
 {
-	char name[32];
 	char text[1024];
 
 	/* The kernel shows a lock at the descriptor that took it: proc(5). */
 	for (int fd = STDERR_FILENO + 1; fds_next_inherited(&fd); fd++) {
-		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if (procfs_read(procfs_self(), name, text, sizeof(text)) > 0 &&
+		if (procfs_read(text, sizeof(text), "self/fdinfo/%d", fd) > 0 &&
 		    strstr(text, ": POSIX ") != NULL)
 			return true;
 	}
