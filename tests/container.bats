@@ -117,6 +117,22 @@ escape=(escape fork setsid stubborn)
 	wait_until nobody_is_left
 }
 
+# bash gives the foreground to its job, which kills bash, and exits: so its number stays there.
+@test "with --pty, whoever has the number of a dead foreground group is not hung up when the reader is gone" {
+	need_unshare --pid --fork --mount-proc
+	[ -w /proc/sys/kernel/ns_last_pid ] || skip "PIDs cannot be chosen"
+	executable job 'bash -mc "sh -c \"echo \\\$\\\$ >group; kill -KILL \\\$PPID\"; :"
+		echo line; until [ -e taken ]; do sleep 0.02; done; while echo line; do sleep 0.02; done'
+	complete unshare --pid --fork --mount-proc bash -c '
+		"$WDRUN" --pty ./job 2>err | head -n 1 &
+		until [ -s group ]; do sleep 0.02; done; group=$(<group)
+		while kill -0 "$group"; do sleep 0.02; done 2>/dev/null
+		echo $((group - 1)) >/proc/sys/kernel/ns_last_pid
+		setsid sleep 1000 &
+		: >taken; wait %1; kill "$group" && echo "$((group - $!)) alive"'
+	[[ $output == *$'\n0 alive' ]]
+}
+
 # bats test_tags=slow
 @test "the whole tree is found even if the kernel does not list children (CONFIG_PROC_CHILDREN)" {
 	need nsenter
