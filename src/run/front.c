@@ -234,9 +234,10 @@ look_at_facts(struct front *self)
 	}
 }
 
-/* Signals the target and its group; or, when that has exited, all below the
- * supervisor, which as TARGET is left out. Only for a supervisor that hangs, or
- * gets no processor: it does not reap, and each PID stays. */
+/* Signals the target and its group; with SIGKILL, or when the target has
+ * exited, all below the supervisor, which as TARGET is left out. Only for a
+ * supervisor that hangs, or gets no processor: it does not reap, and each PID
+ * stays. */
 static void
 signal_tree(const struct run *run, int signal)
 {
@@ -251,10 +252,11 @@ signal_tree(const struct run *run, int signal)
 	/* Before the first signal, which makes orphans. */
 	if (tree.keep != NULL && signal == run->options->signal)
 		tree_spare(&tree, tree.keep);
-	if (has_exited)
-		tree_signal_members(&tree, ANY_GROUP, signal);
-	else if (tree.target != 0)
+	if (!has_exited && tree.target != 0)
 		tree_signal_target(&tree, signal);
+	tree.target = run->supervisor;
+	if (has_exited || signal == SIGKILL)
+		tree_signal_members(&tree, ANY_GROUP, signal);
 }
 
 /* The deadline of the supervisor has passed: its look takes long, as the tree
