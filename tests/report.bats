@@ -151,8 +151,8 @@ refused() {
 	[ "$(<sticky/report)" = old ]
 	gives 0 complete "${as_nobody[@]}" ./wdrun --report=open/report true
 	says '.status == 0' open/report
-	gives 0 complete "$WDRUN" --report=sticky/report true # root may
-	says '.status == 0' sticky/report
+	gives 3 complete "$WDRUN" --report=sticky/report sh -c ': >"sticky/.${WDRUN_ID##*/}.new"; exit 3'
+	says '.status == 3' sticky/report # root may
 }
 
 # bats test_tags=smoke

@@ -57,14 +57,20 @@ open_place(struct report *report)
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 
 	if (S_ISFIFO(file.st_mode)) {
-		if (pidfile_check(directory_fd, &file) == REFUSAL_ANOTHERS)
-			return REFUSAL_ANOTHERS;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
 		report->stream_fd =
 		    openat(directory_fd, report->file,
 		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-		return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
+		if (report->stream_fd == -1 ||
+		    fstat(report->stream_fd, &file) == -1)
+			return REFUSAL_ERRNO;
+		/* As opened: another file may have come there since. */
+		return S_ISFIFO(file.st_mode) &&
+		               pidfile_check(directory_fd, &file) ==
+		                   REFUSAL_NO_FILE
+		           ? REFUSAL_NONE
+		           : REFUSAL_ANOTHERS;
 	}
 	/* rename(2) would also replace a device or a symbolic link. */
 	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
@@ -226,11 +232,12 @@ static bool
 write_file(const struct run *run, const struct strbuf *line)
 {
 	const struct report *const report = &run->report;
-	char unfinished[RUNID_SIZE + sizeof("..new")];
+	char unfinished[RUNID_SIZE + sizeof(".-0123456789abcdef.new")];
 
-	/* The report's own name may be as long as a name can be. */
-	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
-	               run->facts->id);
+	/* The report's own name may be as long as a name can be. And COMMAND,
+	 * which knows the ID, could make a file of that name in /tmp. */
+	(void)snprintf(unfinished, sizeof(unfinished), ".%s-%" PRIx64 ".new",
+	               run->facts->id, (uint64_t)duration_now());
 
 	const int fd = openat(report->directory_fd, unfinished,
 	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
