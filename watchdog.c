@@ -357,7 +357,10 @@ kill_tree(struct supervisor *self)
 
 	if (run->has_taken_over && run->had_children) {
 		/* Orphans of those children come here, too: so we kill only
-		 * processes that are proven to be of the run. */
+		 * processes that are proven to be of the run: but the target
+		 * also where it has another user's ID, as of setpriv(1). */
+		if (tree->target > 1)
+			(void)kill(tree->target, SIGKILL);
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		wait_or_kill(tree->target, duration_now() + TREE_KILL_BOUND);
 		supervisor_reap(self, duration_now());

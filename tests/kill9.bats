@@ -114,6 +114,17 @@ kill_its_supervisor() {
 	wait_until nobody_is_left
 }
 
+@test "if wdrun had children before, after SIGKILL of the supervisor the front also kills a command of another user" {
+	need_other_user
+	start bash -c 'exec "$WDRUN" "$@" > >(cat)' - "${as_nobody[@]}" sh -c 'echo "ready $$"; exec sleep 1000'
+	await_ready
+	look_at "$ready"
+	kill -KILL "$process_parent"
+	began=$SECONDS
+	gives 137 finish
+	((SECONDS - began < 20)) # of 30 for a process that nothing ends
+}
+
 @test "after SIGKILL of the supervisor the tree dies, even if wdrun had a dead child before" {
 	start python3 -c 'import os, sys
 child = os.fork() or os._exit(0)
