@@ -401,6 +401,10 @@ explain() {
 	wait "$process" || true
 	gives 1 explain "$process"
 	has_message 'no such process'
+	bash -c 'printf wd-supervisor >/proc/$$/comm; : >named; read -r _ <requests' 3>&- &
+	wait_until [ -e named ]
+	gives 0 explain "$!" # the name of a supervisor alone hides nobody
+	kill "$!"
 	gives 1 explain 0
 }
 

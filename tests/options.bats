@@ -94,7 +94,6 @@ accepted() {
 		--foreground --setsid | --foreground --setsid
 		--pty --foreground | --no-stdin --pty -f
 		--list | --list
-		--reap | --reap
 		--cancel | --cancel=nobody
 	EOF
 	refused '' --list --reap

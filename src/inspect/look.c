@@ -236,7 +236,7 @@ look_explain(pid_t root, bool as_json)
 
 	if (root > 0)
 		tree_read(&tree, until);
-	if (tree.count > 0 && procfs_name_begins(root, SUPERVISOR_NAME)) {
+	if (tree.count > 1 && procfs_name_begins(root, SUPERVISOR_NAME)) {
 		tree.members++;
 		look.target = tree.members->pid;
 		tree.count--;
