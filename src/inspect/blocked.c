@@ -170,7 +170,9 @@ say_signals(struct scene *scene)
 }
 
 /* Says a descriptor that is polled for EVENTS, unless it was said before, or is
- * the process's own plumbing. */
+ * the process's own plumbing. Of many, the last place is for one that leads out
+ * of the tree: a headless browser that waits for a server has that in an epoll
+ * among its own processes, in no order. */
 static void
 say_polled(struct scene *scene, int fd, int events)
 {
@@ -183,7 +185,8 @@ say_polled(struct scene *scene, int fd, int events)
 		if (scene->named[i] == fd)
 			return;
 	}
-	if (scene->has_more || events == 0) /* 0: tail(1) watches its reader */
+	if (events == 0 || /* tail(1) watches its reader */
+	    (scene->has_more && scene->last == 0))
 		return;
 	say(scene, "%s%s", scene->named_count == 0 ? "waiting " : ", ",
 	    writes ? "to write " : "for ");
@@ -193,17 +196,25 @@ say_polled(struct scene *scene, int fd, int events)
 	    scene->thread.wait == WAIT_POLL && scene->thread.args[1] == 1;
 	const bool is_named = source > (is_alone ? SOURCE_OWN : SOURCE_PIPE);
 
-	if (source == SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
+	if (source >= SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_IDLE && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
 	if (is_named && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
-	} else {
-		scene->has_more = is_named;
-		line->length = before;
-		line->text[before] = '\0';
+		scene->last = source == SOURCE_OUTSIDE ? 0 : before;
+		return;
 	}
+	scene->has_more |= is_named;
+	if (source == SOURCE_OUTSIDE && scene->last > 0) {
+		memmove(line->text + scene->last, line->text + before,
+		        line->length - before);
+		line->length -= before - scene->last;
+		scene->last = 0;
+	} else {
+		line->length = before;
+	}
+	line->text[line->length] = '\0';
 }
 
 /* Says what else a thread that polls waits for, which may be a time. */
@@ -474,6 +485,7 @@ say_wait(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 
 	scene->named_count = 0;
+	scene->last = 0;
 	scene->polls = false;
 	scene->has_more = thread->number == -1 && thread->wait != WAIT_POLL;
 	if (thread->function[0] != '\0' &&

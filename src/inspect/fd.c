@@ -160,18 +160,19 @@ static const struct table {
 } tables[] = {
 	{ "unix", "Unix socket", 6 }, { "tcp", "TCP", 9 },
 	{ "tcp6", "TCP", 9 },         { "udp", "UDP", 9 },
-	{ "udp6", "UDP", 9 },
+	{ "udp6", "UDP", 9 },         { NULL, "socket", 0 },
 };
 
 /* Copies the row of the socket INODE; or, if PEER is a row, of the other end of
  * its connection; in the thread's network namespace. Returns the table; or
- * NULL, and ROW is "". */
+ * the last, which has no name, and ROW is "". */
 static const struct table *
 find_socket(const struct scene *scene, unsigned long inode, const char *peer,
             char row[TEXT_SIZE])
 {
-	for (const struct table *at = tables; at < tables + COUNT(tables);
-	     at++) {
+	const struct table *at = tables;
+
+	for (; at->name != NULL; at++) {
 		char path[PATH_SIZE];
 		bool is_found = false;
 
@@ -191,9 +192,9 @@ find_socket(const struct scene *scene, unsigned long inode, const char *peer,
 			(void)fclose(file);
 		row[is_found ? strcspn(row, "\n") : 0] = '\0';
 		if (is_found)
-			return at;
+			break;
 	}
-	return NULL;
+	return at;
 }
 
 static const char *const tcp_states[TCP_LISTEN] = {
@@ -280,7 +281,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	unsigned long peer = 0;
 	int count = 0;
 
-	say(scene, " (%s", table == NULL ? "socket" : table->words);
+	say(scene, " (%s", table->words);
 	if (is_unix) {
 		peer = peer_of(inode);
 		with = " with";
@@ -290,14 +291,14 @@ say_socket(struct scene *scene, const struct descriptor *end)
 		}
 		if (field(row, 7)[0] != '\0')
 			say(scene, "%s%s", word, field(row, 7));
-	} else if (table != NULL) {
+	} else if (table->name != NULL) {
 		say_address(scene, word, field(row, 1));
 		say_address(scene, " -> ", field(row, 2));
 		if (table->words[0] == 'T' && state < TCP_LISTEN &&
 		    tcp_states[state] != NULL)
 			say(scene, "%s", tcp_states[state]);
 		if (state == TCP_ESTABLISHED &&
-		    find_socket(scene, 0, row, peer_row) != NULL)
+		    find_socket(scene, 0, row, peer_row)->name != NULL)
 			peer = number_at(peer_row, 9);
 	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
@@ -312,6 +313,8 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	/* Whoever reads UDP without a peer serves; musl's resolver polls it. */
 	if (state == TCP_CLOSE && scene->thread.wait == WAIT_READ)
 		return SOURCE_EVENTS;
+	if (table->name != NULL && state != TCP_CLOSE && count == 0)
+		return SOURCE_OUTSIDE;
 	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 

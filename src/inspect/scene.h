@@ -84,6 +84,7 @@ struct scene {
 	int named[NAMED_MAX]; /* those that are named */
 	int named_count;
 	bool has_more; /* more could be named, or are not known */
+	size_t last;   /* where the last begins in LINE; 0: it is outside */
 
 	/* The lock that a thread waited for last, as a text, and its holder. */
 	char lock[256];
@@ -109,6 +110,7 @@ enum source {
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
 	SOURCE_OTHERS,
+	SOURCE_OUTSIDE, /* a socket to a process outside of the tree */
 };
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;
