@@ -140,34 +140,6 @@ poll() {
 	[ -e cleaned ]
 }
 
-# by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these tests.
-by_make() {
-	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -f "$1" TESTS='t-*.sh' "${@:2}"
-}
-
-passes_but_one() {
-	rm -f ./*.passed
-	by_make "$examples/Makefile" -k -j3 check BOUND="$1"
-	cp t-2.sh.log out # where it says that it is ready
-}
-
-@test "Makefile: of tests that make runs, one that hangs fails, and the others pass" {
-	executable t-1.sh 'echo one'
-	executable t-2.sh "${hangs[@]}"
-	gives 2 late passes_but_one LIMITs
-	nobody_is_left
-	[ "$(echo ./*.passed)" = ./t-1.sh.passed ]
-	has_message 'sleep 1000'
-	grep -q 't-2.sh.passed\] Error 124' err
-
-	# A make within a recipe tells on stderr where it has no jobserver.
-	rm t-2.sh
-	mkdir "it's my make & files"
-	cp "$examples/Makefile" "it's my make & files"
-	gives 0 by_make "it's my make & files/Makefile" -j3 again
-	[ -z "$stderr" ]
-}
-
 some_fail='[ "$1" = 7 ] || echo "$1" >>ended
 	case $1 in
 	6) exit 124 ;;
