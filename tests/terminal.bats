@@ -135,7 +135,7 @@ note_sizes='trap "stty size </dev/tty >size" WINCH; stty size </dev/tty >size
 echo "ready $$" >noting; sleep 1000 & while :; do wait; done'
 
 # bats test_tags=slow
-@test "the window has the size of the terminal, and a change reaches the command, even while the job is stopped" {
+@test "the window has the size of the terminal, and a change reaches the command, even while the job is stopped, in the background, or waits for a lock" {
 	rows=40
 	at_prompt
 	echo "$note_sizes" >note_sizes
@@ -155,17 +155,10 @@ echo "ready $$" >noting; sleep 1000 & while :; do wait; done'
 		}
 		kill -TERM "$front"
 	done
-	usable
-}
-
-# bats test_tags=slow
-@test "the window's size follows a change while a run is in the background, or waits for a lock" {
-	at_prompt
-	echo "$note_sizes" >note_sizes
 	noted noting 'wdrun -i 60 bash note_sizes &'
-	grep -qx '40 100' size
-	stty rows 39 -F "$tty"
-	wait_until grep -qsx '39 100' size
+	grep -qx "$rows 100" size
+	stty rows $((--rows)) -F "$tty"
+	wait_until grep -qsx "$rows 100" size
 	enter fg
 	has_own=1
 	wait_until has_keys
@@ -177,9 +170,9 @@ echo "ready $$" >noting; sleep 1000 & while :; do wait; done'
 	flock 9
 	enter 'wdrun -n late --registry=registry -w 1m -l held -i 60 bash note_sizes'
 	wait_until eval '"$WDRUN" --list --registry=registry | grep -q waiting'
-	stty rows 38 -F "$tty"
+	stty rows $((--rows)) -F "$tty"
 	exec 9>&-
-	wait_until grep -qsx '38 100' size
+	wait_until grep -qsx "$rows 100" size
 	pause 0.3 # bash reaps stty(1), which the key was not for
 	press C-c
 	wait_until prompted
