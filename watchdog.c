@@ -357,8 +357,8 @@ kill_tree(struct supervisor *self)
 
 	if (run->has_taken_over && run->had_children) {
 		/* Orphans of those children come here, too: so we kill only
-		 * processes that are proven to be of the run: but the target
-		 * also where it has another user's ID, as of setpriv(1). */
+		 * the target, and this user's processes that are proven to be
+		 * of the run. */
 		if (tree->target > 1)
 			(void)kill(tree->target, SIGKILL);
 		reap_own_run(run->facts->id, run->supervisor, tree->keep);

@@ -17,9 +17,9 @@ struct strbuf {
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
                                                        const char *format, ...);
 
-/* Moves the last MOST bytes, of the *TAIL bytes before CHUNK and the SIZE
- * bytes at CHUNK, to just before CHUNK, so that a text across two chunks is
- * found. *TAIL, at first 0, is their count. */
+/* Keeps the end of a chunk before the next one, so that a text across both is
+ * found. *TAIL bytes, at first 0, are before CHUNK, and SIZE bytes at it: the
+ * last MOST of them all come to stand before CHUNK, and *TAIL counts them. */
 void chunk_keep_tail(char *chunk, size_t size, size_t *tail, size_t most);
 
 /* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of

@@ -100,9 +100,9 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
 /* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A PID in it
  * tells which run made it. Without a PID, any run that names it, and is older,
- * may have made it. So a run notes at its begin what is there, and
- * claims what comes later; when all its processes are dead, it removes what is
- * left there, but neither what was there, nor what an older run claims. */
+ * may have made it. So a run notes at its beginning what is there, and claims
+ * what comes later. When all its processes are dead, it removes what is left
+ * there, but neither what was there, nor what an older run claims. */
 struct cleanup {
 	const char *path;
 	int64_t before; /* what was there at the beginning: when it was made, in

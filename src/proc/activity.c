@@ -13,7 +13,7 @@
 #define CPU_SHARE   50   /* a 50th of a processor is progress */
 #define BYTES       1024 /* a second */
 
-struct thread {
+struct task {
 	pid_t id;
 	uint64_t bytes; /* of calls that have returned */
 	uint64_t pages; /* bytes, as they go to a disk or come from it */
@@ -24,19 +24,19 @@ struct thread {
 /* A list of threads, in the order of the tree. */
 struct sample {
 	size_t count;
-	struct thread threads[THREADS_MAX];
+	struct task threads[THREADS_MAX];
 };
 
-/* Reads thread ID of PID. The "io" file of the process has its reaped children
- * in it: so a loop of short commands would count as progress. */
-static struct thread
+/* Reads thread ID of PID, as far as this process may. The "io" file of the
+ * process has its reaped children in it: so a loop of short commands would
+ * count as progress. */
+static struct task
 sample_thread(pid_t pid, pid_t id)
 {
-	struct thread thread = { .id = id };
+	struct task thread = { .id = id };
 	char text[512];
 	struct procstat stat;
 
-	/* If this process may. */
 	(void)procfs_read(text, sizeof(text), "%d/task/%d/io", pid, id);
 	thread.bytes =
 	    procfs_number(text, "rchar: ") + procfs_number(text, "\nwchar: ");
@@ -55,10 +55,10 @@ sample_thread(pid_t pid, pid_t id)
 /* Adds what THREAD has done since the sample OLD, if it is there. */
 static void
 compare(struct activity *activity, const struct sample *old,
-        const struct thread *thread, int64_t span)
+        const struct task *thread, int64_t span)
 {
-	const struct thread *before = old->threads;
-	const struct thread *const end = before + old->count;
+	const struct task *before = old->threads;
+	const struct task *const end = before + old->count;
 
 	while (before < end && before->id != thread->id)
 		before++;
@@ -100,7 +100,7 @@ activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 		procfs_list_of(pid, "task", &ids);
 		for (size_t j = 0; j < ids.count && new.count < THREADS_MAX;
 		     j++) {
-			struct thread *const thread = &new.threads[new.count++];
+			struct task *const thread = &new.threads[new.count++];
 
 			*thread = sample_thread(pid, ids.numbers[j]);
 			compare(activity, &old, thread, span);

@@ -41,8 +41,8 @@ struct procfs_list {
 void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 void procfs_list_of(pid_t pid, const char *name, struct procfs_list *list);
 
-/* Lists the children of the process PID, whose directory is DIR, the eldest of
- * a thread first. May miss some while processes come and go. Never waits.
+/* Lists the children of the process PID, whose directory is DIR: of each thread
+ * the eldest first. May miss some while processes come and go. Never waits.
  * Without "children" files (CONFIG_PROC_CHILDREN) the call for this process
  * reads all of /proc, and calls for others answer from that. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);

@@ -34,8 +34,8 @@ struct process {
 	struct entry *run;
 };
 
-/* What was read of a process. */
-struct sight {
+/* What was read of a process that may be of a run. */
+struct suspect {
 	struct procid id;
 	struct procstat stat;
 	const struct process *parent;   /* if that was noted */
@@ -64,14 +64,14 @@ add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
 	cmdline_add(line, pid, width);
 }
 
-/* Reads WDRUN_ID of SIGHT, which is empty for a moment in execve(2). Returns
+/* Reads WDRUN_ID of SUSPECT, which is empty for a moment in execve(2). Returns
  * whether this process may read it. */
 static bool
-read_path(struct sight *sight)
+read_path(struct suspect *suspect)
 {
-	struct strbuf path = { .text = sight->path,
-		               .size = sizeof(sight->path) };
-	const int dir = procfs_dir(sight->id.pid);
+	struct strbuf path = { .text = suspect->path,
+		               .size = sizeof(suspect->path) };
+	const int dir = procfs_dir(suspect->id.pid);
 	const int fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
 	FILE *const environment = fd == -1 ? NULL : fdopen(fd, "r");
 	char *variable = NULL;
@@ -153,14 +153,15 @@ is_kept(const struct search *search, const struct entry *run, pid_t pid)
 	return false;
 }
 
-/* Whether the process of SIGHT is to be killed, since it is of RUN. The proof
+/* Whether the process of SUSPECT is to be killed, since it is of RUN. The proof
  * is the run's ID, or a proven session or parent. A noted parent that lives on
  * after the child was read has kept its PID: so it is the parent. The last scan
  * only names the process, if it outlives the bound. */
 static bool
-judge(const struct search *search, struct entry *run, const struct sight *sight)
+judge(const struct search *search, struct entry *run,
+      const struct suspect *suspect)
 {
-	const struct procstat *const stat = &sight->stat;
+	const struct procstat *const stat = &suspect->stat;
 	const pid_t session = run->supervisor.pid;
 	struct procstat leader;
 	char word[RUNID_SIZE + 2];
@@ -170,8 +171,9 @@ judge(const struct search *search, struct entry *run, const struct sight *sight)
 		return false;
 	(void)snprintf(word, sizeof(word), "/%s/", run->id);
 
-	bool is_proven = (sight->parent != NULL && sight->parent->run == run) ||
-	                 strstr(sight->path, word) != NULL;
+	bool is_proven =
+	    (suspect->parent != NULL && suspect->parent->run == run) ||
+	    strstr(suspect->path, word) != NULL;
 	/* While a session lives, no new process gets its number. So if another
 	 * process has it, the session has ended. */
 	const bool is_member = session != 0 && stat->session == session &&
@@ -179,20 +181,20 @@ judge(const struct search *search, struct entry *run, const struct sight *sight)
 	                        leader.start == run->supervisor.start);
 	const bool is_known = is_proven || is_member;
 
-	if ((!is_known && sight->is_read) ||
-	    is_kept(search, run, sight->id.pid))
+	if ((!is_known && suspect->is_read) ||
+	    is_kept(search, run, suspect->id.pid))
 		return false;
 	run->session_is_proven |= is_proven && is_member;
 	is_proven |= run->session_is_proven && is_member;
 	if (!search->is_last)
-		return is_proven && sight->is_own;
+		return is_proven && suspect->is_own;
 	if (stat->is_exiting &&
-	    !lives_on(search, &sight->id, search->dead_until))
+	    !lives_on(search, &suspect->id, search->dead_until))
 		return false;
 	run->left += is_known || stat->is_in_exec;
 	add_process(&run->line, is_known ? "left" : "cannot look into",
-	            sight->id.pid,
-	            sight->is_own && sight->is_read ? COMMAND_WIDTH : 0);
+	            suspect->id.pid,
+	            suspect->is_own && suspect->is_read ? COMMAND_WIDTH : 0);
 	return false;
 }
 
@@ -202,27 +204,27 @@ judge(const struct search *search, struct entry *run, const struct sight *sight)
 static void
 look_at(struct search *search, pid_t pid)
 {
-	struct sight sight = { .id.pid = pid };
-	struct procstat *const stat = &sight.stat;
+	struct suspect suspect = { .id.pid = pid };
+	struct procstat *const stat = &suspect.stat;
 	struct entry *owner = NULL;
 
 	if ((!search->is_last && find_noted(search, pid) != NULL) ||
 	    !read_stat(search, pid, stat) || stat->is_dead ||
 	    (stat->is_in_exec && !search->is_last))
 		return;
-	sight.id.start = stat->start;
-	sight.is_own = stat->user == geteuid();
-	sight.is_read =
-	    !sight.is_own || (!stat->is_in_exec && read_path(&sight));
-	sight.parent = find_noted(search, stat->parent);
+	suspect.id.start = stat->start;
+	suspect.is_own = stat->user == geteuid();
+	suspect.is_read =
+	    !suspect.is_own || (!stat->is_in_exec && read_path(&suspect));
+	suspect.parent = find_noted(search, stat->parent);
 	/* All that was read is of one process, whoever has its PID later. */
-	if (!read_stat(search, pid, stat) || stat->start != sight.id.start ||
+	if (!read_stat(search, pid, stat) || stat->start != suspect.id.start ||
 	    stat->is_dead)
 		return;
 	for (size_t i = 0; i < search->registry->count; i++) {
 		struct entry *const run = &search->registry->entries[i];
 
-		if (run->is_taken && judge(search, run, &sight))
+		if (run->is_taken && judge(search, run, &suspect))
 			owner = run;
 	}
 	if (owner == NULL || procfs_descends(procfs_self(), pid))
@@ -234,8 +236,8 @@ look_at(struct search *search, pid_t pid)
 	if (all == NULL)
 		return; /* the last scan finds it */
 	search->processes = all;
-	all[search->count++] = (struct process){ sight.id, owner };
-	procid_kill(&sight.id, SIGSTOP);
+	all[search->count++] = (struct process){ suspect.id, owner };
+	procid_kill(&suspect.id, SIGSTOP);
 }
 
 /* Looks at all processes, the highest PID first: in a chain, each forks the

@@ -289,8 +289,8 @@ bool order_is_reload(const struct run *run, int signal);
 /* In the front: gives the order, if the signal of INFO is one; then true. */
 bool order_pass_on(struct run *run, const siginfo_t *info);
 
-/* Orders the keys that came to this process before a fork, up to the target's:
- * later, the front would believe that the target has had them. */
+/* Takes, and orders, the keys that came to this process before the target was
+ * forked: if they were taken later, the target would seem to have had them. */
 void order_take_early(struct run *run);
 
 /* In the supervisor: counts the signal of INFO, to this process, if it cancels
