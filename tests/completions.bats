@@ -110,7 +110,6 @@ options() {
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun --tee=some:some-directory some-file
-		wdrun --registry=some:some-directory
 		wdrun --list --j:--json
 		wdrun --keep=:
 		wdrun --until=a:b -- wdru:wdrun
@@ -172,7 +171,6 @@ ask_for_runs() {
 		wdrun -pqk 1.5:d h m ms s w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
-		wdrun -s SIGUS:USR1 USR2
 		wdrun --tee=some:some-directory some-file
 		wdrun --registry=some:some-directory
 		$in_both

@@ -61,7 +61,7 @@ beside_hung_fs() {
 		is_dead "$ready"
 		[[ $row != *sigcount || $output == "$said"$'\ngot 15' ]]
 		has_message 'timed out; the supervisor' "$supervisor"
-		kill -KILL "$!" 2>/dev/null || true
+		if [[ $row == 124* ]]; then wait "$!"; else kill -KILL "$!"; fi
 		wait_until nobody_is_left
 	done
 }

@@ -218,12 +218,14 @@ sys.exit(caller.wait(20) or len(caller.stdout.read()) != 65100)' \
 		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3" >&- 2>&-'
 }
 
-@test "with --pty, a command that writes nothing is not hung up when the reader is gone" {
+@test "with --pty, a reader that is gone hangs up a job that writes, even if its leader is dead, but no command that is silent" {
 	mkfifo go
 	"$WDRUN" --pty sh -c 'echo first; read -r x <go; exit 3' 2>err |
 		{ read -r x; exec <&-; echo "$x" >go; [ "$x" = first ]; } || true
 	[ "${PIPESTATUS[0]}" -eq 3 ]
 	[ ! -s err ]
+	"$WDRUN" --pty -t 20 bash -mc 'true | { while echo; do sleep 0.02; done; sleep 1000; }; :' | head -n 1 || true
+	[ "${PIPESTATUS[0]}" -eq 0 ]
 }
 
 @test "with --pty --survivors=leave, survivors keep their terminal, and get no SIGHUP" {

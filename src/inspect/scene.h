@@ -80,11 +80,11 @@ struct scene {
 	size_t threads;
 	struct strbuf line; /* the words so far */
 
-	bool polls;           /* the thread polls a descriptor */
+	int polls;            /* how many descriptors the thread polls */
 	int named[NAMED_MAX]; /* those that are named */
 	int named_count;
 	bool has_more; /* more could be named, or are not known */
-	size_t last;   /* where the last begins in LINE; 0: it is outside */
+	size_t last;   /* where the last of them begins in LINE */
 
 	/* The lock that a thread waited for last, as a text, and its holder. */
 	char lock[256];
@@ -110,7 +110,7 @@ enum source {
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
 	SOURCE_OTHERS,
-	SOURCE_OUTSIDE, /* a socket to a process outside of the tree */
+	SOURCE_OUTSIDE, /* a socket whose other end is not known in the tree */
 };
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;

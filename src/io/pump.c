@@ -102,9 +102,11 @@ hang_up(struct output *output, struct stream *stream)
 	/* The kernel signals the session's leader alone, at whose exit the
 	 * foreground job gets SIGHUP. Our leader, the supervisor, lives on. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
+	const pid_t session = getsid(group); /* -1: no process has that PID */
 
-	/* The number of a group without a leader may be a stranger's by now. */
-	if (group > 1 && getsid(group) == tcgetsid(stream->in_fd) &&
+	/* The number of a group that is dead may be a stranger's by now. */
+	if (group > 1 &&
+	    (session == -1 || session == tcgetsid(stream->in_fd)) &&
 	    (!stream->is_terminal || output->terminal.in_foreground))
 		(void)kill(-group, SIGHUP);
 	if (!stream->is_terminal || !stream->is_copied || output->tee_fd == -1)
@@ -302,8 +304,10 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	}
 	if (polled[AT_KEYS].revents != 0)
 		terminal_read_keys(terminal, first->in_fd);
-	/* It fails only if the master is closed: then no key is polled. */
-	(void)fds_write_part(first->in_fd, &terminal->keys);
+	/* POLLHUP: nobody is left to read keys. */
+	if (fds_write_part(first->in_fd, &terminal->keys) != 0 ||
+	    (polled[AT_MASTER].revents & POLLHUP) != 0)
+		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
 		terminal_end_raw(terminal, false);
 }

@@ -57,6 +57,8 @@ open_place(struct report *report)
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 
 	if (S_ISFIFO(file.st_mode)) {
+		if (pidfile_check(directory_fd, &file) == REFUSAL_ANOTHERS)
+			return REFUSAL_ANOTHERS;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
 		report->stream_fd =
