@@ -482,36 +482,34 @@ has_dying(const struct tree *tree)
 	return false;
 }
 
-/* Kills all but the watchers of runs within this one: each supervisor, and its
- * parent, which it adds to SEEN; and a front that has none by now. Returns
+/* Kills all but the watchers of runs within this one, which it adds to SEEN:
+ * each supervisor with its parent, and a front that has none by now. Returns
  * whether there are any. */
 static bool
 kill_unwatched(struct tree *tree)
 {
+	bool has_watchers = false;
+
 	tree_read(tree, duration_now() + WALK_BOUND);
-
-	size_t first = tree->count; /* of the killed, moved to the end */
-
 	/* Children first: so a supervisor's parent is in SEEN in time. */
-	for (size_t i = first; i-- > 0;) {
+	for (size_t i = tree->count; i-- > 0;) {
 		const struct member process = listed[i];
+		const bool is_supervisor =
+		    procfs_name_begins(process.pid, SUPERVISOR_NAME);
 
-		if (procfs_name_begins(process.pid, SUPERVISOR_NAME)) {
-			add(seen, process.pid);
+		if (is_supervisor)
 			add(seen, process.parent);
-		}
-		if (!has(seen, process.pid) &&
-		    !procfs_has_our_program(process.pid))
-			listed[--first] = process;
+		if (is_supervisor || procfs_has_our_program(process.pid))
+			add(seen, process.pid);
+		has_watchers |= has(seen, process.pid);
 	}
-
-	const bool has_watchers = first > 0;
-
 	/* At once: whoever waits for another one, by a lock, would go on. */
 	if (!has_watchers)
 		signal_group(tree, SIGKILL);
-	for (; first < tree->count; first++) /* parents first */
-		signal_member(tree, &listed[first], SIGKILL);
+	for (size_t i = 0; i < tree->count; i++) { /* parents first */
+		if (!has(seen, listed[i].pid))
+			signal_member(tree, &listed[i], SIGKILL);
+	}
 	return has_watchers;
 }
 
