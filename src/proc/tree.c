@@ -138,18 +138,18 @@ is_newer(const struct tree *tree, pid_t pid)
 	            TICK);
 }
 
-/* Whether PID had the signal: as all had, as the target, or in its group. */
+/* Whether PID had the signal: in a reading, as all had, as the target, or in
+ * its group. Of a group of another PID namespace the number is 0. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
 	const bool group_had = tree->keep == NULL || tree->group_has_signal;
+	const bool is_of_target = tree->is_ours && tree->target != 0 &&
+	                          (pid == tree->target ||
+	                           (group_had && getpgid(pid) == tree->target));
 
-	/* Of a group of another PID namespace the number is 0. */
-	return (tree->all_have_signal ||
-	        (tree->is_ours && tree->target != 0 &&
-	         (pid == tree->target ||
-	          (group_had && getpgid(pid) == tree->target)))) &&
-	       !is_newer(tree, pid);
+	return has(seen, pid) || ((tree->all_have_signal || is_of_target) &&
+	                          !is_newer(tree, pid));
 }
 
 /* Puts the children of PID, at DIR, on the stack, the eldest on top. SIGKILL
@@ -177,8 +177,7 @@ reach_children(const struct tree *tree, int dir, pid_t pid)
 		 * orderly end. Older ones are orphans that it, a subreaper or
 		 * the init of a PID namespace, has got since. */
 		if (walk.is_request && !has(seen, child.pid) &&
-		    is_newer(tree, child.pid) &&
-		    (has(seen, pid) || had_signal(tree, pid)))
+		    is_newer(tree, child.pid) && had_signal(tree, pid))
 			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
 			(void)kill(child.pid, SIGKILL);
@@ -274,8 +273,7 @@ visit(struct tree *tree, struct member process)
 	if (walk.signal != 0 && !walk.is_request)
 		signal_process(tree, &process, dir, walk.signal);
 	reach_children(tree, dir, process.pid);
-	if (walk.is_request && !has(seen, process.pid) &&
-	    !had_signal(tree, process.pid)) {
+	if (walk.is_request && !had_signal(tree, process.pid)) {
 		signal_process(tree, &process, dir, walk.signal);
 		signal_process(tree, &process, dir, SIGCONT);
 	}
