@@ -224,8 +224,7 @@ tree_is_empty(struct tree *tree)
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
  * of this process, or of an inner run's supervisor. Opens its directory as
- * *DIR, which is -1 where that of a child of this process is hidden ("hidepid",
- * proc(5)). */
+ * *DIR: -1 where a child's directory is hidden ("hidepid", proc(5)). */
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
@@ -412,8 +411,7 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	if (tree->signal != 0) /* at first, it is clear: this takes 0.1 ms */
-		memset(seen, 0, sizeof(seen));
+	memset(seen, 0, sizeof(seen));
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->last_pid = procfs_last_pid();
