@@ -40,7 +40,7 @@ enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started; /* the target: the supervisor notes it; 0: not yet */
-	atomic_uint heard_ms; /* the last output: 32 bits, which wrap */
+	int64_t heard;   /* the command: when it was last noted as not silent */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	atomic_uint found;    /* the texts of --until that have come */
 	atomic_int went_on;   /* output came after the line of such a text */
@@ -97,9 +97,6 @@ bool output_pump(struct output *output, int signal_fd, int64_t until);
 
 /* Notes that the command is not silent now. */
 void output_note_heard(struct output *output);
-
-/* In the supervisor: when the command was last noted as not silent. */
-int64_t output_last_heard(const struct output_facts *facts);
 
 /* Whether all is delivered that dead processes have written; with AT_END, also
  * that no living process can write more. */

@@ -360,18 +360,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 void
 output_note_heard(struct output *output)
 {
-	output->quiet_since = duration_now();
-	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
-}
-
-int64_t
-output_last_heard(const struct output_facts *facts)
-{
-	const unsigned heard_ms = facts->heard_ms;
-	/* Taken after that, which the front may just have written. */
-	const int64_t now = duration_now();
-
-	return now - ((unsigned)(now / MILLISECOND) - heard_ms) * MILLISECOND;
+	output->facts->heard = output->quiet_since = duration_now();
 }
 
 bool

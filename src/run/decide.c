@@ -120,7 +120,7 @@ first_due(const struct supervisor *self, int64_t now)
 	 * goes on may be of an agent that has only echoed its prompt. */
 	const bool is_complete =
 	    output->found != 0 &&
-	    (!output->went_on || now - self->heard >= silence);
+	    (!output->went_on || now - output->heard >= silence);
 	enum reason why = REASON_NONE;
 
 	for (enum clock i = 0; i < CLOCK_COUNT && why == REASON_NONE; i++) {

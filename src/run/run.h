@@ -193,7 +193,6 @@ struct supervisor {
 	pid_t senders[65];  /* of each signal to this process, the last */
 	unsigned last_of_outer_ms[65]; /* COUNTED_MS of an outer run's last */
 	int64_t next_look;             /* for orphans, at the earliest */
-	int64_t heard;                 /* the command, at the last look */
 	struct activity activity;      /* since the last progress */
 	uint64_t relayed;              /* output.relayed at the last sample */
 };

@@ -319,10 +319,7 @@ follow_output(struct supervisor *self, int64_t now)
 	const int64_t grace = options->until_grace;
 	const int64_t tenth = options->idle_timeout / 10;
 	int64_t *const due = self->due;
-
-	self->heard = output_last_heard(output);
-
-	const int64_t end = duration_add(self->heard, grace);
+	const int64_t end = duration_add(output->heard, grace);
 
 	if (output->found != 0 && due[CLOCK_UNTIL] == NEVER) {
 		due[CLOCK_UNTIL] = duration_add(now, grace);

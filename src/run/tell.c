@@ -228,7 +228,7 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 	if (now < *due || self->paused_at != NEVER)
 		return;
 
-	*due = duration_add(self->heard, options->heartbeat);
+	*due = duration_add(run->facts->output.heard, options->heartbeat);
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);

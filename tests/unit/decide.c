@@ -104,7 +104,6 @@ supervisor_with(enum state state, unsigned facts)
 		.state = state,
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.front_is_dead = (facts & FRONT_LOST) != 0,
-		.heard = NOW - SECOND / 2,
 		.cancel_signal = (facts & CANCELLED) != 0 ? SIGTERM : 0,
 	};
 
@@ -123,7 +122,8 @@ supervisor_with(enum state state, unsigned facts)
 		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
 		.tree_is_empty = (facts & EMPTY) != 0,
 		.output = { .found = (facts & COMPLETE) != 0,
-		            .went_on = (facts & WENT_ON) != 0 },
+		            .went_on = (facts & WENT_ON) != 0,
+		            .heard = NOW - SECOND / 2 },
 		.cancels = ((facts & CANCELLED) != 0) +
 		           2 * ((facts & CANCELLED_TWICE) != 0),
 	};
