@@ -38,16 +38,6 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 	line->length = (needed < line->size ? needed : line->size) - 1;
 }
 
-void
-chunk_keep_tail(char *chunk, size_t size, size_t *tail, size_t most)
-{
-	char *const start = chunk - *tail;
-	const size_t all = *tail + size;
-
-	*tail = all < most ? all : most;
-	memmove(chunk - *tail, start + all - *tail, *tail);
-}
-
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a
  * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t

@@ -17,11 +17,6 @@ struct strbuf {
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
                                                        const char *format, ...);
 
-/* Moves the end of a chunk to just before CHUNK, where the next one will be, so
- * that a text across both is found. The end is the last MOST bytes of *TAIL
- * bytes (at first 0) before CHUNK and SIZE bytes at it; *TAIL is its length. */
-void chunk_keep_tail(char *chunk, size_t size, size_t *tail, size_t most);
-
 /* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of
  * a control character (C0, DEL, C1): it must not control the terminal. */
 void utf8_make_printable(char *text);

@@ -29,7 +29,7 @@ struct stream {
 	struct part chunk;  /* written to its end before the next is read */
 	struct part copy;   /* of it, for --tee, without returns */
 	bool keeps_return;  /* a "\r" at the end of the last chunk */
-	size_t tail;        /* bytes before COPY, for chunk_keep_tail() */
+	size_t tail;        /* bytes before COPY: the last chunk's end */
 	bool in_found_line; /* the line with a text of --until has not ended */
 };
 

@@ -47,7 +47,7 @@ discard(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	/* The room before is for the last chunk's tail: chunk_keep_tail(). */
+	/* The room before is for the last chunk's end: find_texts(). */
 	char *const text = stream->text + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 	struct part *const chunk = &stream->chunk;
@@ -164,6 +164,7 @@ find_texts(struct output *output, struct stream *stream)
 	struct output_facts *const facts = output->facts;
 	char *const chunk = stream->copy.text;
 	const char *const end = chunk + stream->copy.size;
+	const size_t all = stream->tail + stream->copy.size;
 	const char *rest = chunk; /* behind the texts, then behind their line */
 	unsigned found = facts->found;
 
@@ -173,8 +174,7 @@ find_texts(struct output *output, struct stream *stream)
 
 		const size_t length = strlen(texts[i]);
 		const char *const start =
-		    memmem(chunk - stream->tail,
-		           stream->tail + stream->copy.size, texts[i], length);
+		    memmem(chunk - stream->tail, all, texts[i], length);
 
 		if (start == NULL)
 			continue;
@@ -183,7 +183,10 @@ find_texts(struct output *output, struct stream *stream)
 		if (start + length > rest)
 			rest = start + length;
 	}
-	chunk_keep_tail(chunk, stream->copy.size, &stream->tail, UNTIL_MAX);
+	/* The next chunk will be at CHUNK, too: the end of what is there goes
+	 * just before it, so that a text across both is found. */
+	stream->tail = all < UNTIL_MAX ? all : UNTIL_MAX;
+	memmove(chunk - stream->tail, end - stream->tail, stream->tail);
 	if (stream->in_found_line && rest < end) {
 		rest = memchr(rest, '\n', (size_t)(end - rest));
 		stream->in_found_line = rest == NULL;
