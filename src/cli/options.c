@@ -30,33 +30,23 @@ enum kind {
 	KIND_NAME,
 	KIND_FILE,
 	KIND_FILES,
-	KIND_DIRECTORY,
-	KIND_RUN,
-	KIND_PROCESS,
 };
 
 #define A_DURATION                                                             \
 	"a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)"
-#define A_FILE  "a file name ('./-' for one that is named '-')"
-#define A_FILES "a file name ('./-' for '-'), or is one of more than 16"
 
-static const struct {
-	const char *metavar;  /* in --help; NULL: the option takes no value */
-	const char *accepted; /* words after "is not" */
-} kinds[] = {
-	[KIND_DURATION] = { "DUR", A_DURATION },
-	[KIND_BOUND] = { "DUR", A_DURATION },
-	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)" },
-	[KIND_STATUS] = { "CODE", "a status (0 to 255)" },
-	[KIND_SURVIVORS] = { "HOW", "one of kill, wait, leave" },
-	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)" },
-	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)" },
-	[KIND_NAME] = { "NAME", "a name" },
-	[KIND_FILE] = { "FILE", A_FILE },
-	[KIND_FILES] = { "FILE", A_FILES },
-	[KIND_DIRECTORY] = { "DIR", "a directory" },
-	[KIND_RUN] = { "RUN", "a run" },
-	[KIND_PROCESS] = { "PID|RUN", "a process, or a run" },
+/* Words after "is not". */
+static const char *const accepted[] = {
+	[KIND_DURATION] = A_DURATION,
+	[KIND_BOUND] = A_DURATION,
+	[KIND_SIGNAL] = "a signal (TERM, SIGINT, 9, RTMIN+1)",
+	[KIND_STATUS] = "a status (0 to 255)",
+	[KIND_SURVIVORS] = "one of kill, wait, leave",
+	[KIND_KEEP] = "the name of a program (no blank, no slash)",
+	[KIND_UNTIL] = "a text (1 to 1024 bytes)",
+	[KIND_NAME] = "a name",
+	[KIND_FILE] = "a file name ('./-' for one that is named '-')",
+	[KIND_FILES] = "a file name ('./-' for '-'), or is one of more than 16",
 };
 
 /* --- the options ---------------------------------------------------------- */
@@ -66,16 +56,20 @@ struct row {
 	char letter; /* or 0 */
 	enum kind kind;
 	size_t field;        /* offset in struct options */
+	const char *metavar; /* in --help; NULL: the option takes no value */
 	const char *initial; /* the value where none is given, or NULL */
 	const char *help;
 };
 
-/* The columns kind, field and, where it is the same for all, initial. */
-#define OF(kind, member)   kind, offsetof(struct options, member)
-#define FLAG(member)       OF(KIND_FLAG, member), NULL
-#define DURATION(member)   OF(KIND_DURATION, member)
-#define BOUND(member)      OF(KIND_BOUND, member), "never"
-#define TEXT(kind, member) OF(kind, member), NULL
+/* The columns kind, field, metavar and, where all have the same, initial. */
+#define OF(kind, member)  kind, offsetof(struct options, member)
+#define FLAG(member)      OF(KIND_FLAG, member), NULL, NULL
+#define DURATION(member)  OF(KIND_DURATION, member), "DUR"
+#define BOUND(member)     OF(KIND_BOUND, member), "DUR", "never"
+#define UNTIL(member)     OF(KIND_UNTIL, member), "TEXT", NULL
+#define NAME(member, var) OF(KIND_NAME, member), var, NULL
+#define PATH(member)      OF(KIND_FILE, member), "FILE", NULL
+#define PATHS(member)     OF(KIND_FILES, member), "FILE", NULL
 
 /* Their texts fit: --help has at most 44 lines of 60 columns. */
 static const struct row rows[] = {
@@ -83,15 +77,13 @@ static const struct row rows[] = {
 	{ "idle-timeout", 'i', BOUND(idle_timeout), "stop if silent for DUR" },
 	{ "idle-unless-busy", 0, FLAG(idle_unless_busy),
 	  "-i: do not stop a busy COMMAND" },
-	{ "until", 'u', TEXT(KIND_UNTIL, until),
-	  "if it hangs after TEXT: status 0" },
-	{ "until-failure", 0, TEXT(KIND_UNTIL, until_failure),
-	  "the same, with status 1" },
+	{ "until", 'u', UNTIL(until), "if it hangs after TEXT: status 0" },
+	{ "until-failure", 0, UNTIL(until_failure), "the same, with status 1" },
 	{ "until-grace", 0, DURATION(until_grace), "30s",
 	  "silence allowed after TEXT" },
 	{ "kill-after", 'k', DURATION(kill_after), "5s",
 	  "SIGKILL DUR after -s signal" },
-	{ "signal", 's', OF(KIND_SIGNAL, signal), "TERM",
+	{ "signal", 's', OF(KIND_SIGNAL, signal), "SIG", "TERM",
 	  "first signal of a stop" },
 	{ "preserve-status", 'p', FLAG(preserve_status),
 	  "COMMAND's status on a timeout" },
@@ -99,9 +91,10 @@ static const struct row rows[] = {
 	  "stop survivors idle for DUR" },
 	{ "max-after-exit", 0, DURATION(max_after_exit), "10s",
 	  "stop survivors after DUR" },
-	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
+	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "HOW", "kill",
 	  "kill|wait|leave the rest" },
-	{ "keep", 0, TEXT(KIND_KEEP, keep), "let a daemon live; may repeat" },
+	{ "keep", 0, OF(KIND_KEEP, keep), "NAME", NULL,
+	  "let a daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
 	{ "die-with-reader", 0, FLAG(die_with_reader),
@@ -110,30 +103,27 @@ static const struct row rows[] = {
 	  "stay in wdrun's process group" },
 	{ "setsid", 0, FLAG(setsid), "give COMMAND its own session" },
 	{ "pty", 0, FLAG(pty), "give COMMAND its own terminal" },
-	{ "tee", 0, TEXT(KIND_FILE, tee), "append a copy of the output" },
+	{ "tee", 0, PATH(tee), "append a copy of the output" },
 	{ "no-stdin", 0, FLAG(no_stdin), "stdin is /dev/null, and --setsid" },
 	{ "heartbeat", 0, BOUND(heartbeat), "line per DUR of silence" },
-	{ "report", 0, TEXT(KIND_FILE, report),
-	  "tell how the run ended, as JSON" },
-	{ "lock", 'l', TEXT(KIND_FILES, locks), "hold this lock; may repeat" },
+	{ "report", 0, PATH(report), "tell how the run ended, as JSON" },
+	{ "lock", 'l', PATHS(locks), "hold this lock; may repeat" },
 	{ "lock-wait", 'w', DURATION(lock_wait), "0",
 	  "wait DUR for a held lock" },
-	{ "lock-exit", 'E', OF(KIND_STATUS, lock_exit), "75",
+	{ "lock-exit", 'E', OF(KIND_STATUS, lock_exit), "CODE", "75",
 	  "status if a lock is held" },
-	{ "cleanup", 'c', TEXT(KIND_FILES, cleanups),
-	  "remove a dead lock; may repeat" },
-	{ "name", 'n', TEXT(KIND_NAME, name), "put the run on record as NAME" },
-	{ "registry", 0, TEXT(KIND_DIRECTORY, registry),
-	  "keep the record in DIR" },
+	{ "cleanup", 'c', PATHS(cleanups), "remove a dead lock; may repeat" },
+	{ "name", 'n', NAME(name, "NAME"), "put the run on record as NAME" },
+	{ "registry", 0, NAME(registry, "DIR"), "keep the record in DIR" },
 	{ "list", 0, FLAG(list), "show the runs on record" },
-	{ "explain", 0, TEXT(KIND_PROCESS, explain), "say what it waits for" },
+	{ "explain", 0, NAME(explain, "PID|RUN"), "say what it waits for" },
 	{ "json", 0, FLAG(as_json), "--list, --explain: as JSON" },
-	{ "cancel", 0, TEXT(KIND_RUN, cancel), "stop this run on record" },
+	{ "cancel", 0, NAME(cancel, "RUN"), "stop this run on record" },
 	{ "reap", 0, FLAG(reap), "kill what killed runs have left" },
 	{ "quiet", 'q', FLAG(quiet), "print errors only" },
 	{ "verbose", 'v', FLAG(verbose), "print every decision" },
-	{ "help", 'h', KIND_HELP, 0, NULL, "show this help" },
-	{ "version", 'V', KIND_HELP, 0, NULL, "show the version" },
+	{ "help", 'h', KIND_HELP, 0, NULL, NULL, "show this help" },
+	{ "version", 'V', KIND_HELP, 0, NULL, NULL, "show the version" },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -176,13 +166,12 @@ print(bool is_timeout, bool is_help)
 	/* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
 	for (size_t i = 0; is_help && i < ROW_COUNT; i++) {
 		const struct row *const row = &rows[i];
-		const char *const metavar = kinds[row->kind].metavar;
 		const char letter[] = { '-', row->letter, ',', '\0' };
 		char name[NAME_SIZE];
 
 		(void)snprintf(name, sizeof(name),
-		               metavar == NULL ? "%s" : "%s=%s", row->name,
-		               metavar);
+		               row->metavar == NULL ? "%s" : "%s=%s", row->name,
+		               row->metavar);
 		strbuf_addf(&text, "  %3s --%-19s %s",
 		            row->letter == 0 ? "" : letter, name, row->help);
 		if (row->initial != NULL && !is_timeout)
@@ -227,8 +216,8 @@ store_text(const char **field, const char *text, enum kind kind)
 	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
 
 	*field = text;
-	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
-	return (*text != '\0' || kind == KIND_RUN) &&
+	/* stdout, "-", is for COMMAND alone. */
+	return *text != '\0' &&
 	       (kind != KIND_UNTIL || strlen(text) <= UNTIL_MAX) &&
 	       (!is_file || strcmp(text, "-") != 0);
 }
@@ -271,9 +260,6 @@ store(struct options *options, const struct row *row, const char *text)
 	case KIND_UNTIL:
 	case KIND_NAME:
 	case KIND_FILE:
-	case KIND_DIRECTORY:
-	case KIND_RUN:
-	case KIND_PROCESS:
 		return store_text(field, text, row->kind);
 	case KIND_FILES:
 		return files->count < FILES_MAX &&
@@ -315,7 +301,7 @@ refuse_word(int found, const char *word)
 		message("'%s' is not an option (see --help)", word);
 	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
-		        kinds[row->kind].metavar);
+		        row->metavar);
 	else
 		message("--%s takes no value (see --help)", row->name);
 	return STATUS_FAILED;
@@ -329,8 +315,7 @@ apply(struct options *options, const struct row *row)
 		return print(options->is_timeout, row->letter == 'h');
 	if (!store(options, row, optarg)) {
 		message("%s%s: '%.*s' is not %s", row == &operand ? "" : "--",
-		        row->name, SHOWN_MAX, optarg,
-		        kinds[row->kind].accepted);
+		        row->name, SHOWN_MAX, optarg, accepted[row->kind]);
 		return STATUS_FAILED;
 	}
 	/* The last of the two counts. */
@@ -410,7 +395,7 @@ make_tables(char *letters, struct option *names)
 	*last = (struct option){ .name = NULL };
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const char letter = rows[i].letter;
-		const bool has_value = kinds[rows[i].kind].metavar != NULL;
+		const bool has_value = rows[i].metavar != NULL;
 		const bool is_of_timeout =
 		    letter != 0 && strchr("fkpsvhV", letter) != NULL;
 
