@@ -263,9 +263,10 @@ terminal_read_keys(struct terminal *terminal, int master)
 	ssize_t length = read(terminal->fd, text, size);
 	struct termios now;
 
-	if (length == -1 && errno == EIO) /* another job's */
+	if (length == -1) { /* perhaps the terminal is another job's: EIO */
 		terminal->in_foreground = terminal_has_foreground(terminal->fd);
-
+		return;
+	}
 	/* The kernel has kept a Ctrl-D that was typed before the terminal was
 	 * raw as a null byte: n_tty_receive_char_special(). */
 	for (int i = 0; i < length && terminal->typed_ahead > 0; i++) {
@@ -275,29 +276,27 @@ terminal_read_keys(struct terminal *terminal, int master)
 	}
 	/* Another process has made the terminal canonical again ("stty sane"):
 	 * then a read that ends before a newline has ended at a Ctrl-D. */
-	if (length >= 0 && (size_t)length < size &&
+	if ((size_t)length < size &&
 	    (length == 0 || text[length - 1] != '\n') &&
 	    tcgetattr(terminal->fd, &now) == 0 && (now.c_lflag & ICANON) != 0)
 		text[length++] = (char)now.c_cc[VEOF];
-	if (length > 0)
-		terminal->keys =
-		    (struct part){ .text = text, .size = (size_t)length };
-	if (length > 0 && tcgetattr(master, &now) == 0) {
-		const bool is_raw = (now.c_lflag & ISIG) == 0;
-		const bool is_signal =
-		    !is_raw && tcgetpgrp(master) == terminal->facts->group;
+	terminal->keys = (struct part){ .text = text, .size = (size_t)length };
+	if (length == 0 || tcgetattr(master, &now) == -1)
+		return;
 
-		terminal->passed_key =
-		    is_raw ? signal_of_key((cc_t)text[length - 1], &now) : 0;
-		/* The pseudo-terminal will make the command's signals. */
-		for (int i = 0; i < length && is_signal; i++) {
-			const int signal = signal_of_key((cc_t)text[i], &now);
+	const bool is_raw = (now.c_lflag & ISIG) == 0;
+	const bool is_signal =
+	    !is_raw && tcgetpgrp(master) == terminal->facts->group;
 
-			if (signal == SIGTSTP)
-				terminal->facts->suspended_ms =
-				    duration_stamp();
-			else if (signal != 0)
-				(void)kill(0, signal);
-		}
+	terminal->passed_key =
+	    is_raw ? signal_of_key((cc_t)text[length - 1], &now) : 0;
+	/* The pseudo-terminal will make the command's signals. */
+	for (int i = 0; i < length && is_signal; i++) {
+		const int signal = signal_of_key((cc_t)text[i], &now);
+
+		if (signal == SIGTSTP)
+			terminal->facts->suspended_ms = duration_stamp();
+		else if (signal != 0)
+			(void)kill(0, signal);
 	}
 }
