@@ -501,7 +501,11 @@ be_supervisor(struct run *run)
 		terminal_end_raw(&run->output.terminal, true);
 		front_tell_end(run);
 	}
-	output_take_foreground(&run->output);
+	/* When this session leader ends, the kernel sends SIGHUP to the
+	 * foreground of the pseudo-terminal (disassociate_ctty()): that is we
+	 * now. Until here, survivors outside of it would stop by SIGTTOU. */
+	if (run->output.has_pty)
+		(void)tcsetpgrp(run->output.fds[STDOUT_FILENO], getpgrp());
 	/* proot(1) and firejail(1) end as the last of their processes that
 	 * exits, and do not see that the front dies by the command's signal. */
 	_exit(outcome_status(&run->facts->outcome));

@@ -209,13 +209,6 @@ output_setup(struct output *output, const struct options *options)
 }
 
 int
-output_set_controlling(const struct output *output)
-{
-	return output->has_pty ? ioctl(output->fds[STDOUT_FILENO], TIOCSCTTY, 0)
-	                       : 0;
-}
-
-int
 output_connect(const struct output *output)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -236,13 +229,6 @@ output_copy_size(const struct output *output)
 			(void)ioctl(output->streams[i].in_fd, TIOCSWINSZ,
 			            &size);
 	}
-}
-
-void
-output_take_foreground(const struct output *output)
-{
-	if (output->has_pty)
-		(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 }
 
 void

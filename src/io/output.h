@@ -68,21 +68,12 @@ struct output {
  * but for FACTS. Returns 0, or -1 after a message. */
 int output_setup(struct output *output, const struct options *options);
 
-/* In the supervisor, a session leader: makes the pseudo-terminal, if any, the
- * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
-int output_set_controlling(const struct output *output);
-
 /* In the target, a process group leader: makes the command's descriptors 0 to
  * 2, and its group that of the foreground. Returns 0, or -1 with errno. */
 int output_connect(const struct output *output);
 
 /* Copies the size of the caller's terminal; the kernel sends SIGWINCH. */
 void output_copy_size(const struct output *output);
-
-/* In the supervisor, just before its end: takes the pseudo-terminal's
- * foreground, to which the kernel sends SIGHUP when the session leader ends
- * (disassociate_ctty()). Survivors would stop by SIGTTOU without it. */
-void output_take_foreground(const struct output *output);
 
 /* Closes what the front, or else the supervisor, does not need while the
  * command runs. */

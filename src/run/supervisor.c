@@ -1,5 +1,6 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -67,7 +68,8 @@ supervisor_start(struct supervisor *self)
 		pass_nice_on(self);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
-	    output_set_controlling(&run->output) == -1)
+	    (run->output.has_pty &&
+	     ioctl(run->output.fds[STDOUT_FILENO], TIOCSCTTY, 0) == -1))
 		return -1;
 	order_take_early(run);
 
