@@ -96,9 +96,7 @@ struct kernel_statx {
 	unsigned char between[40];
 	int64_t birth_seconds;
 	uint32_t birth_nanoseconds;
-	unsigned char times[44];
-	uint64_t device;
-	unsigned char behind[112];
+	unsigned char behind[164];
 };
 
 _Static_assert(sizeof(struct kernel_statx) == 256, "statx(2) writes 256 bytes");

@@ -35,8 +35,7 @@ struct stream {
 
 enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 
-/* What the front has carried, in memory that both watchers share. The front
- * writes most of it. */
+/* Shared by both watchers. The front writes most of it. */
 struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started; /* the target: the supervisor notes it; 0: not yet */
@@ -75,8 +74,7 @@ int output_connect(const struct output *output);
 /* Copies the size of the caller's terminal; the kernel sends SIGWINCH. */
 void output_copy_size(const struct output *output);
 
-/* Closes what the front, or else the supervisor, does not need while the
- * command runs. */
+/* Closes what this watcher does not need while the command runs. */
 void output_close_ends(const struct output *output, bool is_front);
 
 /* --- pump.c: in the front ------------------------------------------------- */
