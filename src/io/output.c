@@ -42,13 +42,11 @@ static int
 open_pty(struct stream *stream, int *slave_fd)
 {
 	const struct winsize size = { .ws_row = 24, .ws_col = 80 };
-	const int locked = 0;
-	const int fd =
-	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	const int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	struct termios modes;
 
 	stream->in_fd = fd; /* the master: pts(4) */
-	if (fd == -1 || ioctl(fd, TIOCSPTLCK, &locked) == -1 ||
+	if (fd == -1 || unlockpt(fd) == -1 ||
 	    ioctl(fd, TIOCSWINSZ, &size) == -1)
 		return -1;
 	/* Not ptsname(3), which may lead to another devpts: ioctl_tty(2). */
