@@ -55,7 +55,7 @@ struct outcome {
 
 struct files {
 	size_t count;
-	const char *paths[FILES_MAX];
+	const char *paths[FILES_MAX + 1]; /* NULL behind the last */
 };
 
 /* The command line and defaults. Times are in ns, or NEVER: no bound. */

@@ -125,12 +125,12 @@ json_add_text(struct strbuf *line, const char *key, const char *text)
 }
 
 void
-json_add_strings(struct strbuf *line, const char *key, size_t count,
+json_add_strings(struct strbuf *line, const char *key,
                  const char *const strings[])
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "[");
-	for (size_t i = 0; i < count && strings[i] != NULL; i++)
+	for (size_t i = 0; strings[i] != NULL; i++)
 		json_add_string(line, strings[i]);
 	strbuf_addf(line, "]");
 }

@@ -35,6 +35,6 @@ void json_add_string(struct strbuf *line, const char *text);
 /* Append "KEY": and a value, after a comma if need be. A NULL ends STRINGS. */
 void json_add_key(struct strbuf *line, const char *key);
 void json_add_text(struct strbuf *line, const char *key, const char *text);
-void json_add_strings(struct strbuf *line, const char *key, size_t count,
+void json_add_strings(struct strbuf *line, const char *key,
                       const char *const strings[]);
 void json_add_number(struct strbuf *line, const char *key, int64_t number);

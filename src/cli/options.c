@@ -357,6 +357,7 @@ resolve(const char *option, struct files *files, const struct files *locks)
 		            sizeof(*paths), compare_paths) == NULL)
 			paths[count++] = paths[i];
 	}
+	paths[count] = NULL;
 	files->count = count;
 	return true;
 }

@@ -188,7 +188,7 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line, "{\"version\":1");
 	json_add_text(line, "id", facts->id);
 	json_add_text(line, "name", options->name);
-	json_add_strings(line, "command", SIZE_MAX,
+	json_add_strings(line, "command",
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
@@ -222,10 +222,8 @@ add_all(struct strbuf *line, const struct run *run)
 		strbuf_addf(line, "null");
 	else
 		look_add_json(line, &facts->first_look);
-	json_add_strings(line, "locks", options->locks.count,
-	                 options->locks.paths);
-	json_add_strings(line, "cleanup", options->cleanups.count,
-	                 options->cleanups.paths);
+	json_add_strings(line, "locks", options->locks.paths);
+	json_add_strings(line, "cleanup", options->cleanups.paths);
 	strbuf_addf(line, "}\n");
 }
 
