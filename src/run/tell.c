@@ -68,24 +68,20 @@ tell_signal(const struct run *run, int signal)
 }
 
 static void
-add_count(struct strbuf *line, const struct supervisor *self, enum reason why,
-          size_t count)
+add_count(struct strbuf *line, const struct supervisor *self, size_t count)
 {
-	const struct run *const run = self->run;
-	const bool is_partial = self->tree.is_partial;
+	const pid_t target = self->run->target->pid;
 
-	if (procfs_self() == 0 && run->target->pid != 0)
+	if (procfs_self() == 0 && target != 0)
 		strbuf_addf(line,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
-		            run->target->pid);
-	/* After the target's exit, the rest may be too fast to be read. */
-	else if (count == 0 && (reasons[why].telling < TELL_NAMES ||
-	                        is_partial || run->target->has_exited))
+		            target);
+	else if (count == 0) /* they may have been too fast to be read */
 		strbuf_addf(line, "its processes");
 	else
 		strbuf_addf(line, "%s%zu process%s",
-		            is_partial ? "at least " : "", count,
+		            self->tree.is_partial ? "at least " : "", count,
 		            count == 1 ? "" : "es");
 }
 
@@ -159,7 +155,7 @@ print_change(const struct supervisor *self, enum reason why, size_t count)
 	                    : run->has_taken_over && run->had_children
 	                        ? "left what may be of the run: "
 	                        : "could not kill ");
-	add_count(&lines, self, why, count);
+	add_count(&lines, self, count);
 	if (next == STATE_STOPPING && why != REASON_CANCELLED)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options->signal));
