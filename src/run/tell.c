@@ -7,9 +7,6 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define LINE_SIZE 512
-#define SHOWN_MAX 64 /* bytes of a name that are shown */
-
 static bool
 is_until(enum reason why)
 {
@@ -218,8 +215,7 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 	const int64_t end = self->due[CLOCK_TIMEOUT];
 	int64_t *const due = &self->due[CLOCK_HEARTBEAT];
 	char time[DURATION_TEXT_SIZE];
-	char text[LINE_SIZE];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
+	struct strbuf line = { .grows = true };
 
 	if (now < *due || self->paused_at != NEVER)
 		return;
@@ -228,7 +224,7 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);
-	strbuf_addf(&line, "%.*s: %s elapsed", SHOWN_MAX,
+	strbuf_addf(&line, "%s: %s elapsed",
 	            options->name != NULL ? options->name : options->command[0],
 	            format_seconds(now - run->facts->output.started, time));
 	if (end != NEVER && end > now)
@@ -237,7 +233,8 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 	tree_read(&self->tree, NEVER);
 	strbuf_addf(&line, ", %zu process%s", self->tree.count,
 	            self->tree.count == 1 ? "" : "es");
-	message("%s", text);
+	message("%s", line.text);
+	free(line.text);
 }
 
 void
