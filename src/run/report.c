@@ -68,9 +68,7 @@ open_place(struct report *report)
 		    fstat(report->stream_fd, &file) == -1)
 			return REFUSAL_ERRNO;
 		/* As opened: another file may have come there since. */
-		return S_ISFIFO(file.st_mode) &&
-		               pidfile_check(directory_fd, &file) ==
-		                   REFUSAL_NO_FILE
+		return pidfile_check(directory_fd, &file) == REFUSAL_NO_FILE
 		           ? REFUSAL_NONE
 		           : REFUSAL_ANOTHERS;
 	}
