@@ -216,10 +216,9 @@ obey_stop(struct supervisor *self, int signal, unsigned order, int64_t now)
 		tree_signal_target(&self->tree, signal);
 	} else if (self->tree.group != run->callers_group &&
 	           !target_is_in_job(run)) {
-		/* A group that the target made in the caller's session is
-		 * orphaned, as its parent is in another session: so the kernel
-		 * ignores a terminal's stop signals for it (setpgid(2)), but
-		 * not SIGSTOP. */
+		/* The kernel ignores a terminal's stop signals, but not
+		 * SIGSTOP, for a group that the target made: it is orphaned, as
+		 * its parent is in another session (setpgid(2)). */
 		tree_signal_target(&self->tree, SIGSTOP);
 	}
 	follow_stop(self, false, now);
