@@ -146,16 +146,21 @@ stop(struct registry *registry, struct entry *entry)
 	return reap_entry(registry, entry);
 }
 
-/* Stores as *FOUND the run that WHICH means, for --OPTION. Returns the exit
- * status. */
+/* Reads the registry, and stores as *FOUND the run that --cancel or --explain
+ * of OPTIONS means. Returns the exit status. */
 static int
-find_run(struct registry *registry, const char *option, const char *which,
+find_run(struct registry *registry, const struct options *options,
          struct entry **found)
 {
+	const bool to_cancel = options->cancel != NULL;
+	const char *const option = to_cancel ? "--cancel" : "--explain";
+	const char *const which =
+	    to_cancel ? options->cancel : options->explain;
 	const size_t length = strlen(which);
 	struct entry *last[2] = { NULL }; /* that is here, elsewhere */
 	size_t counts[2] = { 0 };
 
+	registry_begin(registry, options->registry);
 	for (size_t i = 0; i < registry->count; i++) {
 		struct entry *const entry = &registry->entries[i];
 		const char *const name = entry_value(entry, "name", NULL);
@@ -177,15 +182,15 @@ find_run(struct registry *registry, const char *option, const char *which,
 	if (count == 1 && (!is_elsewhere || (*found)->is_orphaned))
 		return EXIT_SUCCESS;
 	if (count == 1)
-		message("--%s: run %s is of another machine, boot or PID "
+		message("%s: run %s is of another machine, boot or PID "
 		        "namespace",
 		        option, (*found)->id);
 	else if (count > 1)
-		message("--%s: '%s' means %zu runs: name one by its ID, which "
+		message("%s: '%s' means %zu runs: name one by its ID, which "
 		        "--list --json shows",
 		        option, which, count);
 	else if (registry->is_read && !registry->is_quiet)
-		message("--%s: nothing in flight: no run '%s' in %s", option,
+		message("%s: nothing in flight: no run '%s' in %s", option,
 		        which, registry->path);
 	return count == 0 && registry->is_read ? STATUS_NOT_HAD : STATUS_FAILED;
 }
@@ -195,11 +200,7 @@ cancel_run(const struct options *options)
 {
 	struct registry registry = { .is_quiet = options->quiet };
 	struct entry *entry;
-
-	registry_begin(&registry, options->registry);
-
-	const int status =
-	    find_run(&registry, "cancel", options->cancel, &entry);
+	const int status = find_run(&registry, options, &entry);
 
 	return status == EXIT_SUCCESS && stop(&registry, entry) == -1
 	           ? STATUS_FAILED
@@ -211,11 +212,7 @@ explain_run(const struct options *options, pid_t *root)
 {
 	struct registry registry = { .is_quiet = options->quiet };
 	struct entry *entry;
-
-	registry_begin(&registry, options->registry);
-
-	const int status =
-	    find_run(&registry, "explain", options->explain, &entry);
+	const int status = find_run(&registry, options, &entry);
 
 	if (status != EXIT_SUCCESS)
 		return status;
