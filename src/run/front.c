@@ -373,8 +373,6 @@ front_watch(struct front *self)
 static bool
 leave_behind(struct run *run)
 {
-	/* Asked before the fork: a child does not own such a lock. */
-	const bool has_inherited = front_has_fcntl_lock();
 	const pid_t pid = plain_fork();
 
 	if (pid != 0)
@@ -383,8 +381,6 @@ leave_behind(struct run *run)
 	 * waits for its end. */
 	(void)close(STDERR_FILENO);
 	fds_close(run->report.stream_fd);
-	if (has_inherited)
-		fds_close_inherited();
 	fds_leave_directory();
 	while (!output_is_empty(&run->output, true))
 		(void)output_pump(&run->output, -1, NEVER);
