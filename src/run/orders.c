@@ -85,15 +85,14 @@ is_passed_key(const struct run *run, const siginfo_t *info)
 }
 
 /* Notes at once who has sent the signal of INFO, as a sender may exit soon; but
- * not after a cancel. Of an outer run's supervisor only the name, since the
- * signal has to reach the command before COPY_TIME is over. */
+ * not after a cancel. */
 static void
 note_sender(struct run *run, const siginfo_t *info)
 {
 	struct sender *const sender = &run->facts->cancelled_by;
 	struct strbuf line = { .text = sender->command,
 		               .size = sizeof(sender->command) };
-	const pid_t pid = info->si_code == SI_KERNEL ? 0 : info->si_pid;
+	const pid_t pid = info->si_pid; /* 0: of the kernel */
 	/* The /proc of another PID namespace shows a stranger by that PID. */
 	const pid_t shown = procfs_is_ours() ? pid : 0;
 
@@ -107,13 +106,10 @@ note_sender(struct run *run, const siginfo_t *info)
 	                  (pid == 0 || pid != run->caller) &&
 	                  !is_passed_key(run, info);
 	/* Before is_of_run(): a sender that exits keeps its parent. */
-	if (sender->is_outer)
-		strbuf_addf(&line, SUPERVISOR_NAME);
-	else
-		cmdline_add(&line, shown, SENDER_WIDTH);
+	cmdline_add(&line, shown, SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
 		*sender->command = '\0';
-	sender->is_of_run = !sender->is_outer && is_of_run(run, pid);
+	sender->is_of_run = is_of_run(run, pid);
 }
 
 bool
