@@ -239,6 +239,22 @@ prepare(struct run *run)
 	}
 }
 
+/* Whether the program that executed wdrun has locked a file by fcntl(2), and
+ * left it open. The kernel drops such a lock when its owner closes any
+ * descriptor of the file, and shows it at the one that took it: proc(5). */
+static bool
+has_fcntl_lock(void)
+{
+	char text[1024];
+
+	for (int fd = STDERR_FILENO + 1; fds_next_inherited(&fd); fd++) {
+		if (procfs_read(text, sizeof(text), "self/fdinfo/%d", fd) > 0 &&
+		    strstr(text, ": POSIX ") != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Gives up what this watcher has inherited, but stderr and what it needs. */
 static void
 detach(struct run *run, bool is_front)
@@ -249,7 +265,7 @@ detach(struct run *run, bool is_front)
 	 * of the job. As a rule, the caller's shell is there, too. */
 	if (!is_front || run->output.terminal.fd == -1)
 		fds_leave_directory();
-	if (!is_front || !front_has_fcntl_lock())
+	if (!is_front || !has_fcntl_lock())
 		fds_close_inherited();
 	output_close_ends(&run->output, is_front);
 }

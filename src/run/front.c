@@ -1,8 +1,5 @@
 /* The front: takes the caller's signals, carries output, ends as COMMAND. */
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -46,20 +43,6 @@ pump_until(const struct front *self, int64_t until)
 	if (output_pump(&run->output, run->signal_fd,
 	                duration_add(until, self->suspended_for)))
 		wake_supervisor(self);
-}
-
-bool
-front_has_fcntl_lock(void)
-{
-	char text[1024];
-
-	/* The kernel shows a lock at the descriptor that took it: proc(5). */
-	for (int fd = STDERR_FILENO + 1; fds_next_inherited(&fd); fd++) {
-		if (procfs_read(text, sizeof(text), "self/fdinfo/%d", fd) > 0 &&
-		    strstr(text, ": POSIX ") != NULL)
-			return true;
-	}
-	return false;
 }
 
 /* Passes the signal of INFO on. Follows a change of the terminal: while the job

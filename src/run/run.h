@@ -311,11 +311,6 @@ bool target_may_be_reaped(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-/* Whether the program that executed wdrun has locked a file by fcntl(2), and
- * left it open: the kernel drops such a lock when its owner closes any
- * descriptor of the file. */
-bool front_has_fcntl_lock(void);
-
 /* Carries output and keys, passes signals on, and stops with the job until the
  * supervisor is dead; kills it if it is late. Returns true if there is an
  * outcome, or it is given up; false if its orphans are now ours. */
