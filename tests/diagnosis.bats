@@ -146,7 +146,7 @@ say() {
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
 		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with PID) | exec block full
 		PID *: waiting for fd 60 (TCP [^,]*, established, with PID)$ | exec block disarmed
-		PID *: waiting for fd [0-9]* (Unix socket with *), * (TCP *, established) and other descriptors | exec block crowd
+		PID *: waiting for fd [0-9]* (Unix socket with *), * (TCP *, established), * and other descriptors | exec block crowd
 		PID *: waiting for child * | exec block stopped
 		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes
 		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped

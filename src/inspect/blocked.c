@@ -22,7 +22,6 @@
 #define PATH_SIZE  256  /* that is shown */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
 #define POLLED_MAX 512
-#define ASKED_MAX  16 /* of them for one that leads out of the tree */
 #define CALLS_MAX  3
 #define NO_CALL    (-1)
 #define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
@@ -160,7 +159,7 @@ say_stop(struct scene *scene)
 static void
 say_signals(struct scene *scene)
 {
-	const char *const words = scene->polls > 0 ? "events" : "a signal";
+	const char *const words = scene->polls ? "events" : "a signal";
 	const long number = scene->thread.number;
 
 	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
@@ -171,29 +170,20 @@ say_signals(struct scene *scene)
 }
 
 /* Says a descriptor that is polled for EVENTS, unless it was said before, or is
- * the process's own plumbing. Of many, the last place is for one that leads out
- * of the tree: a headless browser that waits for a server has that in an epoll
- * among its own processes, in no order. */
+ * the process's own plumbing. */
 static void
 say_polled(struct scene *scene, int fd, int events)
 {
 	const bool writes = (events & POLLIN) == 0 && (events & POLLOUT) != 0;
-	const bool is_full = scene->named_count == NAMED_MAX;
-	struct strbuf *const line = &scene->line;
-	const size_t before = is_full ? scene->last : line->length;
-	char last[WAIT_SIZE]; /* the words that may be replaced, or "" */
+	const size_t before = scene->line.length;
 
-	scene->polls++;
+	scene->polls = true;
 	for (int i = 0; i < scene->named_count; i++) {
 		if (scene->named[i] == fd)
 			return;
 	}
-	if (events == 0 || /* tail(1) watches its reader */
-	    (scene->has_more &&
-	     (scene->named_count == 0 || scene->polls > ASKED_MAX)))
+	if (scene->has_more || events == 0) /* 0: tail(1) watches its reader */
 		return;
-	(void)snprintf(last, sizeof(last), "%s", line->text + before);
-	line->length = before;
 	say(scene, "%s%s", scene->named_count == 0 ? "waiting " : ", ",
 	    writes ? "to write " : "for ");
 
@@ -202,17 +192,16 @@ say_polled(struct scene *scene, int fd, int events)
 	    scene->thread.wait == WAIT_POLL && scene->thread.args[1] == 1;
 	const bool is_named = source > (is_alone ? SOURCE_OWN : SOURCE_PIPE);
 
-	if (source >= SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
+	if (source == SOURCE_OTHERS || (source == SOURCE_IDLE && writes))
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_IDLE && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
-	scene->has_more |= is_named && is_full;
-	if (is_named && !is_full)
+	if (is_named && scene->named_count < NAMED_MAX) {
 		scene->named[scene->named_count++] = fd;
-	scene->last = before;
-	if (is_full ? source != SOURCE_OUTSIDE : !is_named) {
-		line->length = before;
-		say(scene, "%s", last);
+	} else {
+		scene->has_more = is_named;
+		scene->line.length = before;
+		scene->line.text[before] = '\0';
 	}
 }
 
@@ -224,7 +213,7 @@ say_rest(struct scene *scene, bool has_limit)
 		say(scene, scene->has_more ? " and other descriptors" : "");
 	} else if (scene->has_more) {
 		say(scene, "waiting for input or output");
-	} else if (scene->polls == 0 && has_limit) {
+	} else if (!scene->polls && has_limit) {
 		say(scene, "sleeping");
 	} else { /* without any descriptor, it waits as in pause(2) */
 		say(scene, "waiting for ");
@@ -484,7 +473,7 @@ say_wait(struct scene *scene)
 	struct thread *const thread = &scene->thread;
 
 	scene->named_count = 0;
-	scene->polls = 0;
+	scene->polls = false;
 	scene->has_more = thread->number == -1 && thread->wait != WAIT_POLL;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))

@@ -313,8 +313,6 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	/* Whoever reads UDP without a peer serves; musl's resolver polls it. */
 	if (state == TCP_CLOSE && scene->thread.wait == WAIT_READ)
 		return SOURCE_EVENTS;
-	if (table->name != NULL && state != TCP_CLOSE && count == 0)
-		return SOURCE_OUTSIDE;
 	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 

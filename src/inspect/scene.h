@@ -15,7 +15,7 @@
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
-#define NAMED_MAX    4 /* polled descriptors that are named */
+#define NAMED_MAX    7 /* polled descriptors that are named: all of Chrome */
 
 /* What a thread waits for, in rising order of what that tells: up to WAIT_LOOP
  * it may be idle, or wait for another thread; the rest is outside of it. The
@@ -80,11 +80,10 @@ struct scene {
 	size_t threads;
 	struct strbuf line; /* the words so far */
 
-	int polls;            /* how many descriptors the thread polls */
+	bool polls;           /* the thread polls a descriptor */
 	int named[NAMED_MAX]; /* those that are named */
 	int named_count;
 	bool has_more; /* more could be named, or are not known */
-	size_t last;   /* where the last of them begins in LINE */
 
 	/* The lock that a thread waited for last, as a text, and its holder. */
 	char lock[256];
@@ -110,7 +109,6 @@ enum source {
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
 	SOURCE_OTHERS,
-	SOURCE_OUTSIDE, /* a socket whose other end is not known in the tree */
 };
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;

@@ -220,14 +220,15 @@ elif kind == 'disarmed':  # of two connections, one is spent
     loop.poll()
     loop.register(60, select.EPOLLIN)
     loop.poll()
-elif kind == 'crowd':  # of many ends, the last leads out of the tree
+elif kind == 'crowd':  # as a headless browser: of many ends, the sixth leads out of the tree
     pairs = [socket.socketpair() for _ in range(12)]
     server = socket.create_server(('127.0.0.1', 0))
     client = socket.create_connection(server.getsockname())  # not accepted
     fork_idle()
     for _, theirs in pairs:
         theirs.close()
-    fds = [ours.fileno() for ours, _ in pairs] + [client.fileno()]
+    fds = [ours.fileno() for ours, _ in pairs]
+    fds.insert(5, client.fileno())
     polled = b''.join(struct.pack('ihh', fd, select.POLLIN, 0) for fd in fds)
     libc.poll(polled, len(fds), -1)
 elif kind == 'peer':  # who has the other end of a connection
