@@ -235,8 +235,7 @@ say_poll(struct scene *scene)
 		if (polled[i].fd >= 0) /* poll(2) ignores others */
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
-	scene->has_more |= got < thread->args[1] ||
-	                   (thread->number == -1 && thread->args[1] == 0);
+	scene->has_more |= got < thread->args[1];
 	/* ppoll(2) has the address of a timespec, or NULL. */
 	say_rest(scene, thread->number == SYS_poll ||
 	                        thread->number == SYS_restart_syscall
@@ -474,7 +473,7 @@ say_wait(struct scene *scene)
 
 	scene->named_count = 0;
 	scene->polls = false;
-	scene->has_more = thread->number == -1 && thread->wait != WAIT_POLL;
+	scene->has_more = thread->number == -1;
 	if (thread->function[0] != '\0' &&
 	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
 		say(scene, "%s (%s)%s",
