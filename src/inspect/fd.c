@@ -55,10 +55,8 @@ read_descriptor(pid_t pid, int fd)
 	struct stat status;
 
 	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
-	if (readlink(end.path, end.link, sizeof(end.link)) == -1 ||
-	    end.link[sizeof(end.link) - 1] != '\0') /* too long */
-		end.link[0] = '\0';
-	else if (lstat(end.path, &status) != -1)
+	if (readlink(end.path, end.link, sizeof(end.link) - 1) != -1 &&
+	    lstat(end.path, &status) != -1)
 		end.mode = status.st_mode;
 	return end;
 }
