@@ -121,10 +121,10 @@ say() {
 @test "of several threads, a stop shows one that waits for another process, and counts those with the same wait" {
 	shown <<-'END'
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 3 threads | exec block query
-		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in 1 of its 4 threads | exec block watch
-		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with PID), in * of its 5 threads | exec block plumbing
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established with PID), in 1 of its 4 threads | exec block watch
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established with PID), in * of its 5 threads | exec block plumbing
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
-		PID *: waiting for fd * (TCP [^,]*, established, with PID)$ | exec block server
+		PID *: waiting for fd * (TCP [^,]*, established with PID)$ | exec block server
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 		PID *]: on CPU, in 1 of its 2 threads | exec block main
 		PID *: waiting for a lock, or another thread*(futex), in 1 of its 3 threads; sleeping, in 1 of its 3 threads | exec block limit
@@ -134,7 +134,7 @@ say() {
 # bats test_tags=slow
 @test "a stop names the peer, message queue, pipe, pidfd, socket or child that a process waits for" {
 	shown <<-'END'
-		PID *: reading fd * (TCP 127.0.0.1:*, established, with [1-9]*) | exec block peer
+		PID *: reading fd * (TCP 127.0.0.1:*, established with [1-9]*) | exec block peer
 		PID *: reading fd * (FIFO HERE/answers from [1-9]*) | exec block fifo
 		PID *waiting for fd 3 (pipe from *) | exec block poll
 		PID *waiting for fd 3 (pipe from *) | exec block select
@@ -144,8 +144,8 @@ say() {
 		PID *: copying from fd 3 (pipe*) to fd * (pipe*) | exec block splice
 		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
-		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with PID) | exec block full
-		PID *: waiting for fd 60 (TCP [^,]*, established, with PID)$ | exec block disarmed
+		PID *: waiting to write fd [0-9]* (TCP [^,]*, established with PID) | exec block full
+		PID *: waiting for fd 60 (TCP [^,]*, established with PID)$ | exec block disarmed
 		PID *: waiting for fd [0-9]* (Unix socket with *), * (TCP *, established), * and other descriptors | exec block crowd
 		PID *: waiting for child * | exec block stopped
 		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes

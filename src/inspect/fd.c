@@ -275,14 +275,12 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 	const bool listens = state == (is_unix ? UNIX_LISTEN : TCP_LISTEN);
 	const char *word = listens ? " listening on " : " ";
-	const char *with = ", with";
 	unsigned long peer = 0;
 	int count = 0;
 
 	say(scene, " (%s", table->words);
 	if (is_unix) {
 		peer = peer_of(inode);
-		with = " with";
 		if (field(row, 7)[0] == '\0' && peer != 0) {
 			(void)find_socket(scene, peer, NULL, row);
 			word = " to ";
@@ -301,7 +299,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
 	if (peer != 0)
-		count = say_ends(scene, link, 0, with);
+		count = say_ends(scene, link, 0, " with");
 	if (count == 0 && scene->thread.wait != WAIT_READ &&
 	    is_output(scene, end))
 		say(scene, OUTPUT_READER);
