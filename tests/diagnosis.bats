@@ -329,8 +329,8 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	printf 'all: a b\na b:\n\t+@echo ready 1; sleep 1000\n' >Makefile
 	# After a garbage collection, V8 has a timer of 8 seconds of its own.
 	shown <<-'END'
-		PID node -e * \[S *]: waiting for events, or a timer | exec node -e 'setTimeout(() => {}, 1000000); console.log("ready", process.pid)'
-		PID *asyncio* \[S *]: waiting for events, or a timer | exec python3 -c 'import asyncio, os; print("ready", os.getpid(), flush=True); asyncio.run(asyncio.sleep(1000))'
+		PID node -e * \[S *]: waiting for events | exec node -e 'setTimeout(() => {}, 1000000); console.log("ready", process.pid)'
+		PID *asyncio* \[S *]: waiting for events | exec python3 -c 'import asyncio, os; print("ready", os.getpid(), flush=True); asyncio.run(asyncio.sleep(1000))'
 		PID node *]: waiting for fd * (TCP listening on 127.0.0.1:*) | exec node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready", process.pid))'
 		PID node *]: waiting for child * | exec node -e 'require("child_process").spawn("sleep", ["1000"], { stdio: "inherit" }).on("spawn", () => console.log("ready", process.pid))'
 		PID node *]: waiting for fd * (Unix socket with *)* | exec node -e 'require("child_process").spawn("cat").on("spawn", () => console.log("ready", process.pid))'

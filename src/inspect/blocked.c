@@ -205,20 +205,19 @@ say_polled(struct scene *scene, int fd, int events)
 	}
 }
 
-/* Says what else a thread that polls waits for, which may be a time. */
+/* Says what else a thread that polls waits for. */
 static void
-say_rest(struct scene *scene, bool has_limit)
+say_rest(struct scene *scene)
 {
 	if (scene->named_count > 0) {
 		say(scene, scene->has_more ? " and other descriptors" : "");
 	} else if (scene->has_more) {
 		say(scene, "waiting for input or output");
-	} else if (!scene->polls && has_limit) {
+	} else if (!scene->polls) {
 		say(scene, "sleeping");
-	} else { /* without any descriptor, it waits as in pause(2) */
+	} else {
 		say(scene, "waiting for ");
 		say_signals(scene);
-		say(scene, has_limit ? ", or a timer" : "");
 	}
 }
 
@@ -236,11 +235,7 @@ say_poll(struct scene *scene)
 			say_polled(scene, polled[i].fd, polled[i].events);
 	}
 	scene->has_more |= got < thread->args[1];
-	/* ppoll(2) has the address of a timespec, or NULL. */
-	say_rest(scene, thread->number == SYS_poll ||
-	                        thread->number == SYS_restart_syscall
-	                    ? (int)thread->args[2] >= 0
-	                    : thread->args[2] != 0);
+	say_rest(scene);
 }
 
 /* Three sets, each of which may be NULL. */
@@ -262,7 +257,7 @@ say_select(struct scene *scene)
 				say_polled(scene, (int)fd, events[i]);
 		}
 	}
-	say_rest(scene, args[4] != 0);
+	say_rest(scene);
 }
 
 /* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
@@ -284,9 +279,7 @@ say_epoll(struct scene *scene)
 			say_polled(scene, fd, (int)(events & SHRT_MAX));
 	}
 	scene->has_more |= length <= 0 || length == sizeof(text) - 1;
-	say_rest(scene, thread->number == CALL_EPOLL_PWAIT2
-	                    ? thread->args[3] != 0
-	                    : (int)thread->args[3] >= 0);
+	say_rest(scene);
 }
 
 /* The waits, with the system calls that can block for long. In WORDS, "%0" is
