@@ -198,8 +198,6 @@ find_socket(const struct scene *scene, unsigned long inode, const char *peer,
 static const char *const tcp_states[TCP_LISTEN] = {
 	[TCP_ESTABLISHED] = ", established",
 	[TCP_SYN_SENT] = ", no answer yet",
-	[TCP_FIN_WAIT1] = ", closed by this side",
-	[TCP_FIN_WAIT2] = ", closed by this side",
 	[TCP_CLOSE_WAIT] = ", closed by the other side",
 };
 
@@ -350,7 +348,6 @@ static const struct {
 	{ ANONYMOUS "[io_uring", SOURCE_OWN },
 	{ ANONYMOUS "[signalfd", SOURCE_EVENTS },
 	{ ANONYMOUS "inotify", SOURCE_EVENTS },
-	{ ANONYMOUS "[fanotify", SOURCE_EVENTS },
 	{ "/dev/pts/", SOURCE_IDLE },
 	{ "/dev/tty", SOURCE_IDLE },
 	{ "/dev/pts/ptmx", SOURCE_OTHERS }, /* a master: for a program */
