@@ -53,10 +53,9 @@ say_path(struct scene *scene, int argument)
 {
 	const uint64_t *const args = scene->thread.args;
 	char path[PATH_SIZE] = "";
-	const size_t length =
-	    read_memory(scene, args[argument], path, sizeof(path));
 
-	if (memchr(path, '\0', length) == NULL || path[0] == '\0')
+	(void)read_memory(scene, args[argument], path, sizeof(path) - 1);
+	if (path[0] == '\0')
 		return;
 	say(scene, ": '%s'", path);
 	if (path[0] != '/' && argument != 0 && (int)args[0] != AT_FDCWD) {
