@@ -159,10 +159,9 @@ static void
 say_signals(struct scene *scene)
 {
 	const char *const words = scene->polls ? "events" : "a signal";
-	const long number = scene->thread.number;
 
-	if (scene->thread.handles_sigchld && number != SYS_rt_sigtimedwait &&
-	    number != CALL_SIGTIMEDWAIT)
+	if (scene->thread.handles_sigchld &&
+	    scene->thread.number != CALL_SIGTIMEDWAIT)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
@@ -290,7 +289,6 @@ static const struct {
 	int calls[CALLS_MAX];
 } rows[] = {
 	{ "waiting for ", WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend } },
-	{ "waiting for ", WAIT_SIGNAL, { SYS_rt_sigtimedwait } },
 	{ "waiting for ", WAIT_SIGNAL, { CALL_SIGTIMEDWAIT } },
 	{ "waiting for a lock", WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	/* What a stop has interrupted, unless "functions" tells more. */
