@@ -82,9 +82,7 @@ read_ends(struct scene *scene)
 			const struct descriptor end =
 			    read_descriptor(pid, fds.numbers[j]);
 
-			/* No other process has an end of what is ANONYMOUS. */
-			if (end.mode != 0 && scene->end_count < ENDS_MAX &&
-			    !starts_with(end.link, ANONYMOUS))
+			if (end.mode != 0 && scene->end_count < ENDS_MAX)
 				scene->ends[scene->end_count++] = end;
 		}
 	}
