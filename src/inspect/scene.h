@@ -34,9 +34,7 @@ enum wait {
 	WAIT_POLL,
 	WAIT_READ,
 	WAIT_WRITE,
-	WAIT_COPY,
-	WAIT_IPC,
-	WAIT_CONNECT,
+	WAIT_IO, /* of another kind */
 	WAIT_FS,
 	WAIT_LOCK, /* on a file */
 	WAIT_FIFO, /* to open it */
