@@ -205,17 +205,16 @@ static void
 say_address(struct scene *scene, const char *word, const char *text)
 {
 	uint32_t bits[4] = { 0 };
-	unsigned port = 0;
+	const unsigned long port = strtoul(procfs_value(text, ":"), NULL, 16);
 	char name[INET6_ADDRSTRLEN] = "";
-	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
+	/* The numbers fit. NOLINTNEXTLINE(cert-err34-c) */
 	const bool is_ip6 = sscanf(text, "%8x%8x%8x%8x", &bits[0], &bits[1],
 	                           &bits[2], &bits[3]) == 4;
 
-	(void)sscanf(text, "%*[^:]:%x", &port);
-	/* NOLINTEND(cert-err34-c) */
 	(void)inet_ntop(is_ip6 ? AF_INET6 : AF_INET, bits, name, sizeof(name));
 	if (port != 0)
-		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
+		say(scene, is_ip6 ? "%s[%s]:%lu" : "%s%s:%lu", word, name,
+		    port);
 }
 
 /* Returns the other end of the Unix socket INODE of our network, or 0. Only
