@@ -142,7 +142,7 @@ say() {
 		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | exec python3 -c 'import os, socket; server = socket.create_server(("127.0.0.1", 0)); print("ready", os.getpid(), flush=True); server.accept()'
 		PID *reading fd 0 (UDP 127.0.0.1:* 127.0.0.1:53) | say; exec cat </dev/udp/127.0.0.1/53
 		PID *: copying fd 3 (pipe*) to fd * (pipe*) | exec block splice
-		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
+		PID *: waiting for message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
 		PID *: waiting to write fd [0-9]* (TCP [^,]*, established with PID) | exec block full
 		PID *: waiting for fd 60 (TCP [^,]*, established with PID)$ | exec block disarmed

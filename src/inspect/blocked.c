@@ -309,9 +309,8 @@ static const struct {
 	{ "writing %0", WAIT_WRITE, { SYS_sendto, SYS_sendmsg } },
 	{ "copying %0 to %2", WAIT_IO, { SYS_splice, SYS_copy_file_range } },
 	{ "copying %1 to %0", WAIT_IO, { SYS_sendfile } },
-	{ "waiting for the message queue %0",
-	  WAIT_IO,
-	  { SYS_mq_timedsend, SYS_mq_timedreceive } },
+	{ "waiting for message queue %0", WAIT_IO, { SYS_mq_timedsend } },
+	{ "waiting for message queue %0", WAIT_IO, { SYS_mq_timedreceive } },
 	{ "waiting for a message queue", WAIT_IO, { SYS_msgrcv, SYS_msgsnd } },
 	{ "connecting %0", WAIT_IO, { SYS_connect } },
 	{ "looking at a file: %0", WAIT_FS, { SYS_fstat, SYS_fstatfs } },
@@ -522,7 +521,6 @@ describe_thread(struct scene *scene, char words[WAIT_SIZE])
 	return false;
 }
 
-/* Describes the thread with the most telling wait. */
 void
 blocked_describe(struct scene *scene)
 {
