@@ -117,7 +117,6 @@ is_output(const struct scene *scene, const struct descriptor *end)
 	        strcmp(end->link, scene->look->streams[2]) == 0);
 }
 
-/* Says ", holding the output open, fd 1,2". */
 void
 fd_say_output(struct scene *scene)
 {

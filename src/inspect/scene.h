@@ -96,7 +96,7 @@ struct scene {
 #define say(scene, ...) strbuf_addf(&(scene)->line, __VA_ARGS__)
 
 /* blocked.c: thread_parse() fills the second part of THREAD from the first;
- * blocked_describe() writes sight->wait. */
+ * blocked_describe() writes sight->wait, of the thread that tells most. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
@@ -111,8 +111,8 @@ enum source {
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;
  * fd_say_holder() says who has the lock that the thread waits for;
- * fd_say_output() says that the process holds the command's output. fd_pid()
- * returns the process of a pidfd, or 0. */
+ * fd_say_output() says ", holding the output open, fd 1,2", if the process
+ * does. fd_pid() returns the process of a pidfd, or 0. */
 enum source fd_say(struct scene *scene, int fd);
 void fd_say_holder(struct scene *scene);
 pid_t fd_pid(const struct scene *scene, int fd);
