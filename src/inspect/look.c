@@ -238,7 +238,6 @@ look_explain(pid_t root, bool as_json)
 		tree_read(&tree, until);
 	if (tree.count > 1 && procfs_name_begins(root, SUPERVISOR_NAME)) {
 		tree.members++;
-		look.target = tree.members->pid;
 		tree.count--;
 	}
 	look_glance(&look, &tree);
