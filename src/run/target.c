@@ -17,9 +17,8 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define LINE_SIZE  256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
-#define SHOWN_SIZE 256 /* of COMMAND in a message */
-#define SYNTAX     " \t\n;&|<>()$`="
+#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SYNTAX    " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script, which the shell finds in PATH itself. */
@@ -217,14 +216,11 @@ target_become(struct run *run)
 void
 target_tell_failure(const struct run *run)
 {
-	char command[SHOWN_SIZE]; /* a whole script may be one word */
+	const char *const command = run->options->command[0];
 	const char *const interpreter = run->facts->interpreter;
 	const int error = run->facts->exec_error;
 	const char *const why = strerror(error);
 	int64_t ns;
-
-	(void)snprintf(command, sizeof(command), "%s",
-	               run->options->command[0]);
 
 	/* COMMAND was perhaps not meant as the name of a file. */
 	const bool may_be_else = (error == ENOENT || error == ENAMETOOLONG) &&
@@ -232,10 +228,11 @@ target_tell_failure(const struct run *run)
 	                         (command[strcspn(command, SYNTAX)] != '\0' ||
 	                          strchr(command, '/') == NULL);
 
+	/* A whole script may be one word. */
 	if (run->facts->refusal != NULL)
 		message("%s: %s", run->facts->refusal, why);
 	else if (run->options->is_timeout)
-		message("failed to run command '%s': %s", command, why);
+		message("failed to run command '%.255s': %s", command, why);
 	else if (run->target->pid == 0)
 		message("cannot fork for '%s': %s", command, why);
 	else if (*interpreter != '\0')
@@ -247,7 +244,7 @@ target_tell_failure(const struct run *run)
 		message("cannot run '%s': no such program; did you mean -t %s?",
 		        command, command);
 	else
-		message("cannot run '%s': %s", command,
+		message("cannot run '%.255s': %s", command,
 		        may_be_else ? "no such program; shell syntax and "
 		                      "built-ins need sh -c '...'"
 		                    : why);
