@@ -1,5 +1,6 @@
 /* The front: takes the caller's signals, carries output, ends as COMMAND. */
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
