@@ -20,9 +20,8 @@ PATIENCE=${PATIENCE:-60}
 # which needs ps(1) or pkill(1) for that.
 ! command -v ps pkill >/dev/null || BATS_TEST_TIMEOUT=$((PATIENCE + 120))
 
-# bats notes the stack before each command, to show where a test fails, which
-# takes a sixth of the CPU time, and half with version 1.2. To note the stack at
-# the failure is enough.
+# bats notes the stack before each command, which takes a sixth of the CPU time (half
+# in version 1.2). To note it where a test fails is enough.
 note_failure() {
 	BATS_ERROR_STATUS=$?
 	bats_capture_stack_trace

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 #
-# --idle-timeout: a command that is silent for too long is stopped. (For a job
-# that the terminal has stopped, see the tests of the terminal.)
+# --idle-timeout: a command that is silent for too long is stopped.
 
 load helper
 load bounds
@@ -78,7 +77,6 @@ works_on() {
 	beside writes works_on 'pause 0.1; printf %0900d 0 >>file'
 	together
 
-	gives 124 wdrun_directly -i 300ms --idle-unless-busy sleep 1000
 	gives 124 wdrun_directly -i 300ms escape busy
 	gives 0 wdrun_directly -i 500ms --idle-unless-busy unreaped
 	[ "$(stat -fc %T .)" = tmpfs ] || gives 5 wdrun_directly -i 500ms --idle-unless-busy act any pages=file exit=5
