@@ -517,9 +517,10 @@ be_supervisor(struct run *run)
 		terminal_end_raw(&run->output.terminal, true);
 		front_tell_end(run);
 	}
-	/* When this session leader ends, the kernel sends SIGHUP to the
-	 * foreground of the pseudo-terminal (disassociate_ctty()): that is we
-	 * now. Until here, survivors outside of it would stop by SIGTTOU. */
+	/* When a session leader ends, the kernel sends SIGHUP to the foreground
+	 * of its terminal: disassociate_ctty(). This process takes it, so that
+	 * whoever is let go gets no signal. Not earlier: survivors would then
+	 * stop by SIGTTOU. */
 	if (run->output.has_pty)
 		(void)tcsetpgrp(run->output.fds[STDOUT_FILENO], getpgrp());
 	/* proot(1) and firejail(1) end as the last of their processes that
