@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -IS
-"""slow_tree: runs $WDRUN around a command that SIGKILL does not end for 8 seconds,
+"""slow_tree: runs $WDRUN around a command that SIGKILL does not end for 16 seconds,
 because it writes to a file system that is frozen, and that has 100 children in
 sessions of their own. Each read(2) of the supervisor takes 0.4 seconds, as beside
 2,000 busy processes: it gets no further than to the list of those children. Prints
@@ -16,7 +16,7 @@ import sys
 import time
 
 FIFREEZE, FITHAW = 0xC0045877, 0xC0045878  # ioctl_fs(2)
-FROZEN = 8  # seconds, more than LAST_BOUND of tree.c
+FROZEN = 16  # seconds, more than a storm of newcomers and LAST_BOUND of tree.c take
 CHILDREN = 100
 
 
