@@ -343,10 +343,10 @@ subprocess.run([os.environ["WDRUN"], "-t", "2", "yes"], stdout=theirs)' 2>err
 	grep ' python3 .*Popen.*\]: waiting for child ' err
 }
 
-# These programs say nothing: they are ready when the server has all of them.
+# Programs that say nothing are ready when the server has all; curl(1) wakes up each second.
 are_connected() {
 	until (($(grep -c accepted server) >= 4)); do pause 0.1; done
-	say
+	pause 0.5 && say
 }
 
 # bats test_tags=programs
