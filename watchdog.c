@@ -518,9 +518,9 @@ be_supervisor(struct run *run)
 		front_tell_end(run);
 	}
 	/* When a session leader ends, the kernel sends SIGHUP to the foreground
-	 * of its terminal: disassociate_ctty(). This process takes it, so that
-	 * whoever is let go gets no signal. Not earlier: survivors would then
-	 * stop by SIGTTOU. */
+	 * of its terminal: disassociate_ctty(). So this process takes it, and
+	 * survivors that may live get no SIGHUP. At the very end, since without
+	 * the foreground they would stop by SIGTTOU. */
 	if (run->output.has_pty)
 		(void)tcsetpgrp(run->output.fds[STDOUT_FILENO], getpgrp());
 	/* proot(1) and firejail(1) end as the last of their processes that

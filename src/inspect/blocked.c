@@ -22,6 +22,7 @@
 #define PATH_SIZE  256  /* that is shown */
 #define FILE_SIZE  8192 /* of an epoll, less than 100 bytes a descriptor */
 #define POLLED_MAX 512
+#define REST       " and other descriptors"
 #define CALLS_MAX  3
 #define NO_CALL    (-1)
 #define PAUSE_MAX  16 /* milliseconds that a thread that runs is waited for */
@@ -194,7 +195,9 @@ say_polled(struct scene *scene, int fd, int events)
 		scene->thread.rank = scene->thread.wait;
 	else if (source == SOURCE_IDLE && scene->thread.rank == WAIT_LOOP)
 		scene->thread.rank = WAIT_ACCEPT;
-	if (is_named && scene->named_count < NAMED_MAX) {
+	/* The last words have to fit, too. */
+	if (is_named && scene->named_count < NAMED_MAX &&
+	    scene->line.length + sizeof(REST) <= scene->line.size) {
 		scene->named[scene->named_count++] = fd;
 	} else {
 		scene->has_more = is_named;
@@ -208,7 +211,7 @@ static void
 say_rest(struct scene *scene)
 {
 	if (scene->named_count > 0) {
-		say(scene, scene->has_more ? " and other descriptors" : "");
+		say(scene, "%s", scene->has_more ? REST : "");
 	} else if (scene->has_more) {
 		say(scene, "waiting for input or output");
 	} else if (!scene->polls) {

@@ -101,6 +101,7 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 		const struct descriptor *const end = &scene->ends[i];
 
 		if (end->pid == last || strcmp(end->link, link) != 0 ||
+		    strlen(link) == sizeof(end->link) - 1 || /* cut off */
 		    (end->mode & mode) != mode)
 			continue;
 		last = end->pid;

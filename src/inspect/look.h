@@ -37,7 +37,7 @@ struct look {
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
 	/* The caller sets these. */
 	bool tells_holders; /* of the output */
-	pid_t target;       /* the process that STOP_SIGNAL is of, or 0 */
+	pid_t target;       /* the process that STOP_SIGNAL has stopped, or 0 */
 	int stop_signal;    /* by which it is stopped; or 0 */
 
 	bool is_partial; /* the tree was not read to its end */

@@ -15,7 +15,7 @@
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ENDS_MAX     4096
 #define ARGS         6
-#define NAMED_MAX    7 /* polled descriptors that are named; Chrome has 7 */
+#define NAMED_MAX    7 /* polled descriptors that are named; Chrome polls 7 */
 
 /* What a thread waits for, in rising order of what that tells: up to WAIT_LOOP
  * it may be idle, or wait for another thread; the rest is outside of it. The
@@ -34,7 +34,7 @@ enum wait {
 	WAIT_POLL,
 	WAIT_READ,
 	WAIT_WRITE,
-	WAIT_IO, /* of another kind */
+	WAIT_IO, /* input or output of another kind */
 	WAIT_FS,
 	WAIT_LOCK, /* on a file */
 	WAIT_FIFO, /* to open it */

@@ -39,7 +39,7 @@ enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 }; /* 1 << i in find_texts() */
 struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started; /* the target: the supervisor notes it; 0: not yet */
-	int64_t heard;   /* the command: when it was last noted as not silent */
+	int64_t heard;   /* when the command was last noted as not silent */
 	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
 	atomic_uint found;    /* the texts of --until that have come */
 	atomic_int went_on;   /* output came after the line of such a text */

@@ -138,8 +138,8 @@ is_newer(const struct tree *tree, pid_t pid)
 	            TICK);
 }
 
-/* Whether PID had the signal: in a reading, as all had, as the target, or in
- * its group. Of a group of another PID namespace the number is 0. */
+/* Whether PID had the signal: from this reading, with all, as the target, or as
+ * a member of its group. A group of another PID namespace has the number 0. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {

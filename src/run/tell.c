@@ -224,7 +224,7 @@ tell_heartbeat(struct supervisor *self, int64_t now)
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);
-	strbuf_addf(&line, "%s: %s elapsed",
+	strbuf_addf(&line, "%.255s: %s elapsed",
 	            options->name != NULL ? options->name : options->command[0],
 	            format_seconds(now - run->facts->output.started, time));
 	if (end != NEVER && end > now)
