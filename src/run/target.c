@@ -234,10 +234,10 @@ target_tell_failure(const struct run *run)
 	else if (run->options->is_timeout)
 		message("failed to run command '%.255s': %s", command, why);
 	else if (run->target->pid == 0)
-		message("cannot fork for '%s': %s", command, why);
+		message("cannot fork for '%.255s': %s", command, why);
 	else if (*interpreter != '\0')
-		message("cannot run '%s': the interpreter, or what it needs, "
-		        "is missing: %s",
+		message("cannot run '%.255s': the interpreter, or what it "
+		        "needs, is missing: %s",
 		        command, interpreter);
 	else if (may_be_else && *command <= '9' &&
 	         duration_parse(command, &ns) == 0)
