@@ -76,7 +76,7 @@ hangs_at_its_look() {
 	seized "$target"
 	kill -STOP "$!"
 	gives 124 finish
-	[[ $stderr == *'could not kill 1 process:'*" $target [escape] [Z]"* ]]
+	[[ $stderr == *': stopped by a debugger'*'could not kill 1 process:'*" $target [escape] [Z]"* ]]
 	kill -KILL "$!"
 }
 

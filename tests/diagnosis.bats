@@ -123,6 +123,7 @@ say() {
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 3 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established with PID), in 1 of its 4 threads | exec block watch
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established with PID), in * of its 5 threads | exec block plumbing
+		PID *: reading fd * (pipe from *), in 1 of its 2 threads; sleeping, in 1 of its 2 threads | exec block orders
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
 		PID *: waiting for fd * (TCP [^,]*, established with PID)$ | exec block server
 		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared

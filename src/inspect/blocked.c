@@ -150,7 +150,9 @@ say_stop(struct scene *scene)
 	                       ? scene->look->stop_signal
 	                       : scene->sight->stop_signal;
 
-	if (signal == SIGTTIN || signal == SIGTTOU)
+	if (scene->thread.state == 't')
+		say(scene, " by a debugger");
+	else if (signal == SIGTTIN || signal == SIGTTOU)
 		say(scene, ": wants to %s the terminal, in the background",
 		    signal == SIGTTIN ? "read" : "use");
 }
@@ -473,10 +475,14 @@ say_wait(struct scene *scene)
 		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
 	for (const char *at = thread->words; *at != '\0'; at++) {
 		if (*at == '%') {
-			const int fd = (int)thread->args[*++at - '0'];
+			const enum source source =
+			    fd_say(scene, (int)thread->args[*++at - '0']);
 
-			if (fd_say(scene, fd) < SOURCE_IDLE)
+			if (source < SOURCE_IDLE)
 				thread->rank = WAIT_LOOP;
+			else if (source == SOURCE_IDLE &&
+			         thread->wait == WAIT_READ)
+				thread->rank = WAIT_ACCEPT;
 		} else if (*at == '@') {
 			say_path(scene, *++at - '0');
 		} else {
@@ -562,8 +568,9 @@ blocked_describe(struct scene *scene)
 	/* Not where the main thread alone waits in this way. */
 	if (scene->line.length > 0 && (alike > 1 || best.id != sight->pid))
 		say(scene, ", in %zu of its %zu threads", alike, ids.count);
-	/* Beside threads that hang, others may tick or compute. */
-	if (best.wait == WAIT_FUTEX && sleeping > 0)
+	/* Beside threads that hang, or idle, others may tick or compute. */
+	if ((best.wait == WAIT_FUTEX || best.rank == WAIT_ACCEPT) &&
+	    sleeping > 0)
 		say(scene, "; sleeping, in %zu of its %zu threads", sleeping,
 		    ids.count);
 	if (running > 0)

@@ -89,8 +89,8 @@ read_ends(struct scene *scene)
 }
 
 /* Says " from 4711, 4712": WORD, and the processes that have LINK open with
- * MODE. Returns how many they are, or -1 if it is the process alone. */
-static int
+ * MODE. Returns which one it is, or 0 if there is none, or -1 of several. */
+static pid_t
 say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 {
 	pid_t last = 0;
@@ -107,7 +107,17 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 		last = end->pid;
 		say(scene, "%s %d", count++ == 0 ? word : ",", last);
 	}
-	return count == 1 && last == scene->sight->pid ? -1 : count;
+	return count > 1 ? -1 : last;
+}
+
+/* What the process END, of say_ends(), means for that which waits for it; OWN
+ * if it is the same. A parent may have no orders for a worker. */
+static enum source
+source_of(const struct scene *scene, pid_t end, enum source own)
+{
+	return end == scene->sight->pid      ? own
+	       : end == scene->sight->parent ? SOURCE_IDLE
+	                                     : SOURCE_OTHERS;
 }
 
 static bool
@@ -271,7 +281,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	const bool listens = state == (is_unix ? UNIX_LISTEN : TCP_LISTEN);
 	const char *word = listens ? " listening on " : " ";
 	unsigned long peer = 0;
-	int count = 0;
+	pid_t other = 0;
 
 	say(scene, " (%s", table->words);
 	if (is_unix) {
@@ -294,8 +304,8 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	}
 	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
 	if (peer != 0)
-		count = say_ends(scene, link, 0, " with");
-	if (count == 0 && scene->thread.wait != WAIT_READ &&
+		other = say_ends(scene, link, 0, " with");
+	if (other == 0 && scene->thread.wait != WAIT_READ &&
 	    is_output(scene, end))
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
@@ -304,7 +314,7 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	/* Whoever reads UDP without a peer serves; musl's resolver polls it. */
 	if (state == TCP_CLOSE && scene->thread.wait == WAIT_READ)
 		return SOURCE_EVENTS;
-	return is_unix && count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
+	return source_of(scene, other, is_unix ? SOURCE_OWN : SOURCE_OTHERS);
 }
 
 /* Says " (pipe from 4711)"; or of a FIFO, " (FIFO /run/x from 4711)". */
@@ -313,16 +323,16 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 {
 	const bool reads = (end->mode & S_IRUSR) != 0;
 	const bool writes = (end->mode & S_IWUSR) != 0;
-	int count = 1;
+	pid_t other = -1;
 
 	say(scene, end->link[0] == '/' ? " (FIFO %s" : " (pipe", end->link);
 	if (reads != writes)
-		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
+		other = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
-	if (count == 0 && is_output(scene, end))
+	if (other == 0 && is_output(scene, end))
 		say(scene, OUTPUT_READER);
 	say(scene, ")");
-	return count == -1 ? SOURCE_PIPE : SOURCE_OTHERS;
+	return source_of(scene, other, SOURCE_PIPE);
 }
 
 pid_t

@@ -105,7 +105,8 @@ enum source {
 	SOURCE_OWN,    /* the process itself, or a timer */
 	SOURCE_PIPE,   /* its own pipe: told where poll(2) has that alone */
 	SOURCE_EVENTS, /* signals, or changes of files */
-	SOURCE_IDLE, /* may rightly be silent: keys, the caller, new clients */
+	/* May rightly be silent: keys, the caller, new clients, a parent. */
+	SOURCE_IDLE,
 	SOURCE_OTHERS,
 };
 

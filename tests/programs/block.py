@@ -88,7 +88,8 @@ elif kind == 'descriptors':  # and a child that reads
     ends = os.pipe()
     if os.fork() == 0:
         os.read(ends[0], 1)
-with_threads = kind in ('query', 'server', 'watch', 'plumbing', 'two', 'unshared', 'main', 'limit')
+with_threads = kind in (
+    'query', 'server', 'watch', 'orders', 'plumbing', 'two', 'unshared', 'main', 'limit')
 if not with_threads:  # else when the threads have been started, which takes time
     say_ready()
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
@@ -171,7 +172,16 @@ elif kind == 'watch':  # as an agent, which also watches files, a helper and its
     start_thread(os.waitid, os.P_PID, helper, os.WEXITED)
     start_thread(poll, client.fileno())
     say_ready()
-    poll(os.openpty()[1])
+    os.read(os.openpty()[1], 1)
+elif kind == 'orders':  # a worker of pytest-xdist, whose parent has the pipe's other end
+    orders = os.fork()
+    if orders != 0:
+        os.close(reader)
+        os.wait()
+    os.close(writer)
+    start_thread(os.read, reader, 1)
+    say_ready()
+    time.sleep(1000)
 elif kind == 'plumbing':  # as codex: each loop wakes up for a timer of its own
     def run_loop(fd, tick):
         timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
