@@ -176,7 +176,7 @@ refused() {
 
 # bats test_tags=slow
 @test "--report replaces only regular files, and refuses another user's FIFO and a wrong descriptor" {
-	files=(link . absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
+	files=(link . / absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
 	echo old >kept
 	ln -s kept link
 	exec 8</dev/null 9>&-

@@ -53,8 +53,9 @@ open_place(struct report *report)
 		return REFUSAL_ERRNO;
 	report->path = place;
 	report->file = strrchr(place, '/') + 1;
+	/* There may be none. The name is empty where PATH is "/". */
 	(void)fstatat(directory_fd, report->file, &file,
-	              AT_SYMLINK_NOFOLLOW); /* there may be none */
+	              AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 
 	if (S_ISFIFO(file.st_mode)) {
 		if (pidfile_check(directory_fd, &file) == REFUSAL_ANOTHERS)
