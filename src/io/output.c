@@ -189,8 +189,10 @@ output_setup(struct output *output, const struct options *options)
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		                      TEE_MODE);
 		if (output->tee_fd == -1) {
-			message("--tee: cannot open '%s': %s", options->tee,
-			        strerror(errno));
+			message("--tee: cannot open '%s': %s%s", options->tee,
+			        strerror(errno),
+			        errno == ENXIO ? " (a FIFO needs a reader)"
+			                       : "");
 			return -1;
 		}
 	}
