@@ -252,6 +252,7 @@ look_explain(pid_t root, bool as_json)
 		look_add(&text, &look, '\n');
 	strbuf_addf(&text, "\n");
 	if (look.is_denied && geteuid() != 0)
-		message("what some wait for may not be read: root sees more");
+		message("this user may not read what some of them wait for: "
+		        "root sees more");
 	return message_print(&text);
 }

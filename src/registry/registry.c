@@ -107,8 +107,8 @@ read_host(char host[REGISTRY_HOST_SIZE])
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
 	if (!procfs_is_ours() || stat("/proc/self/ns/pid", &namespace) == -1) {
-		message("registry: no process can be told: no /proc of this "
-		        "PID namespace is mounted");
+		message("registry: cannot tell which runs live: /proc is not "
+		        "of this PID namespace");
 		return false;
 	}
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {

@@ -39,7 +39,7 @@ const struct reason_row reasons[] = {
 	                           .words =
 	                               "the command exited, survivors are left" },
 	[REASON_TREE_EMPTY] = { STATE_DONE, STATUS_OF_TARGET,
-	                        .words = "no process is waited for" },
+	                        .words = "no process is left to wait for" },
 
 	/* The tree is stopped. */
 	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELL_TREE,
