@@ -44,7 +44,7 @@ static const char *const accepted[] = {
 	[KIND_SURVIVORS] = "one of kill, wait, leave",
 	[KIND_KEEP] = "the name of a program (no blank, no slash)",
 	[KIND_UNTIL] = "a text (1 to 1024 bytes)",
-	[KIND_NAME] = "a name",
+	[KIND_NAME] = "a name, a directory or a PID",
 	[KIND_FILE] = "a file name ('./-' for one that is named '-')",
 	[KIND_FILES] = "a file name ('./-' for '-'), or is one of more than 16",
 };
