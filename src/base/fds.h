@@ -11,11 +11,12 @@
 int fds_fill_standard(int flags);
 
 /* Finds the first descriptor from *FD on that this process has inherited: what
- * wdrun opens is close-on-exec. Returns false behind the last of its own. */
+ * wdrun opens is close-on-exec. After ten free numbers in a row, returns false,
+ * with *FD behind all that wdrun has opened. */
 bool fds_next_inherited(int *fd);
 
-/* Closes what this process has inherited, but stderr. Not a second time: the
- * gap that those have left would be taken for the end of wdrun's own. */
+/* Closes what this process has inherited, but stderr. Call it once: a second
+ * call would end at the gap, and close what wdrun has opened behind it. */
 void fds_close_inherited(void);
 
 /* Goes to "/", so that the mount of the caller's directory is not busy. */

@@ -37,8 +37,8 @@ struct look {
 	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
 	/* The caller sets these. */
 	bool tells_holders; /* of the output */
-	pid_t target;       /* the process that STOP_SIGNAL has stopped, or 0 */
-	int stop_signal;    /* by which it is stopped; or 0 */
+	pid_t target;       /* the command's process; 0: not known */
+	int stop_signal;    /* that has suspended the target; or 0 */
 
 	bool is_partial; /* the tree was not read to its end */
 	bool is_denied;  /* a call may not be read */

@@ -99,7 +99,7 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* From TEXT, a stat file: STATE, PARENT and those four. Does not set errno. */
+/* Fills STATE, PARENT and the last four from TEXT, a "stat" file. No errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */

@@ -78,5 +78,5 @@ int pidfd_open(pid_t pid);
  * _exit(2), and call neither raise(3), abort(3) nor pthread functions. */
 pid_t plain_fork(void);
 
-/* Waits until CHILD (0, 1: none) is dead; at UNTIL kills it. Does not reap. */
+/* Waits until CHILD (< 2: none) is dead; at UNTIL kills it. Does not reap. */
 void wait_or_kill(pid_t child, int64_t until);

@@ -119,7 +119,7 @@ struct registry {
 };
 
 /* Reads the registry GIVEN, or the default one, into REGISTRY; no entries where
- * that is missing. End it anyway, unless this process ends. */
+ * that is missing. Call registry_end() then, too, unless this process ends. */
 void registry_begin(struct registry *registry, const char *given);
 void registry_end(struct registry *registry);
 

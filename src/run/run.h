@@ -312,8 +312,9 @@ bool target_may_be_reaped(const struct run *run);
 /* --- front.c -------------------------------------------------------------- */
 
 /* Carries output and keys, passes signals on, and stops with the job until the
- * supervisor is dead; kills it if it is late. Returns true if there is an
- * outcome, or it is given up; false if its orphans are now ours. */
+ * supervisor is dead; kills the supervisor if that is late. Returns true if
+ * there is an outcome, or if SIGKILL does not end the supervisor; false if its
+ * orphans are now children of this process. */
 bool front_watch(struct front *self);
 
 /* Puts terminal and screen back after a stop, prints what was held until then,
