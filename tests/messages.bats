@@ -91,7 +91,7 @@ tells_alone() {
 	kill "$started"
 	wait "$started" || true
 	echo "$dead" >lock
-	tells_alone "--lock: took '$PWD/lock' over from PID $dead, which is gone" --lock=lock true
+	tells_alone "--lock: took '$PWD/lock' over from PID $dead, which no longer holds it" --lock=lock true
 	export WDRUN_REGISTRY=$PWD/registry
 	tells_alone "--cancel: nothing in flight: no run 'x' in $WDRUN_REGISTRY" --cancel=x
 	tells_alone "no runs on record in $WDRUN_REGISTRY" --list

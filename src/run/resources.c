@@ -94,8 +94,8 @@ resources_acquire(struct run *run)
 		const struct lock *const lock = &run->locks[i];
 
 		if (lock->last_owner != 0 && !options->quiet)
-			message("--lock: took '%s' over from PID %d, which is "
-			        "gone",
+			message("--lock: took '%s' over from PID %d, which no "
+			        "longer holds it",
 			        lock->path, lock->last_owner);
 	}
 	/* The run that held the locks before has now removed its files. */
